@@ -1,0 +1,153 @@
+//! Tests of the module above.
+
+use super::{Decoder, LanguageModel, ScoredSequence, nll};
+use crate::llama::LlamaCache;
+use crate::llama::tests::{Golden, assert_close, device, tiny};
+use crate::tokenizer::Tokenizer;
+
+fn decoder(name: &str) -> Decoder {
+    let json = r#"{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"x": 0}, "merges": []}}"#;
+    let inner = tokenizers::Tokenizer::from_bytes(json).unwrap();
+    let tokenizer = Tokenizer::from_inner(inner, "none".as_ref()).unwrap();
+    Decoder::new(tiny(name), tokenizer, &device())
+}
+
+fn sequence(tokens: &[u32], prompt_tokens: usize) -> ScoredSequence {
+    let (prompt, target) = tokens.split_at(prompt_tokens);
+    ScoredSequence { prompt: prompt.to_vec(), target: target.to_vec() }
+}
+
+#[test]
+fn the_nll_of_a_padded_batch_matches_transformers() {
+    for name in ["llama_grouped", "llama_scaled"] {
+        let golden = Golden::load(name);
+        let [long, short, _one] = golden.cases.as_slice() else {
+            panic!("three cases");
+        };
+        let sequences = [
+            sequence(&long.tokens, 1),
+            sequence(&short.tokens, 4),
+            sequence(&short.tokens, 7),
+            sequence(&long.tokens, 11),
+        ];
+        let found = decoder(name).target_nll(&sequences);
+        assert_close(&found[0], &long.nll);
+        assert_close(&found[1], &short.nll[3..]);
+        assert!(found[2].is_empty());
+        assert_close(&found[3], &long.nll[10..]);
+    }
+}
+
+#[test]
+fn a_target_scored_from_the_cache_of_its_prompt_has_the_same_nll() {
+    let decoder = decoder("llama_grouped");
+    let golden = Golden::load("llama_grouped");
+    let tokens = &golden.cases[0].tokens;
+    for prompt_tokens in 1..tokens.len() {
+        let (prompt, target) = tokens.split_at(prompt_tokens);
+        let mut cache = decoder.new_cache();
+        let logits = decoder.feed(&mut cache, prompt);
+        assert_close(&decoder.score_from(&cache, &logits, target), &golden.cases[0].nll[prompt_tokens - 1..]);
+        assert_eq!(cache.length(), prompt_tokens);
+    }
+}
+
+/// Scores by the default method of the trait, which feeds one token at a time.
+struct OneByOne(Decoder);
+
+impl LanguageModel for OneByOne {
+    type Cache = LlamaCache;
+
+    fn vocabulary_size(&self) -> usize {
+        self.0.vocabulary_size()
+    }
+
+    fn new_cache(&self) -> LlamaCache {
+        self.0.new_cache()
+    }
+
+    fn feed(&self, cache: &mut LlamaCache, tokens: &[u32]) -> Vec<f32> {
+        self.0.feed(cache, tokens)
+    }
+
+    fn eos(&self) -> Vec<u32> {
+        self.0.eos()
+    }
+
+    fn context_tokens_max(&self) -> usize {
+        self.0.context_tokens_max()
+    }
+}
+
+#[test]
+fn scoring_token_by_token_gives_the_same_nll() {
+    let model = OneByOne(decoder("llama_scaled"));
+    let golden = &Golden::load("llama_scaled").cases[0];
+    let mut cache = model.new_cache();
+    let logits = model.feed(&mut cache, &golden.tokens[..5]);
+    assert_close(&model.score_from(&cache, &logits, &golden.tokens[5..]), &golden.nll[4..]);
+    assert!(model.score_from(&cache, &logits, &[]).is_empty());
+}
+
+#[test]
+fn the_ends_of_a_text_come_from_the_configuration() {
+    assert_eq!(decoder("llama_grouped").eos(), [2]);
+    assert_eq!(decoder("llama_scaled").eos(), [1, 2]);
+}
+
+#[test]
+fn an_empty_batch_has_no_nll() {
+    assert!(decoder("llama_grouped").target_nll(&[]).is_empty());
+}
+
+#[test]
+fn the_nll_of_equal_logits_is_the_logarithm_of_their_number() {
+    assert!((nll(&[300.0; 8], 3) - 8_f32.ln()).abs() < 1e-6);
+}
+
+#[test]
+#[should_panic(expected = "outside the vocabulary")]
+fn a_token_outside_the_vocabulary_is_a_bug() {
+    let decoder = decoder("llama_grouped");
+    decoder.feed(&mut decoder.new_cache(), &[61]);
+}
+
+#[test]
+#[should_panic(expected = "exceed the context of 64")]
+fn a_text_beyond_the_context_is_a_bug() {
+    let decoder = decoder("llama_grouped");
+    decoder.feed(&mut decoder.new_cache(), &[1; 65]);
+}
+
+#[test]
+fn a_decoder_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>(value: T) -> T {
+        value
+    }
+    shared(decoder("llama_grouped"));
+}
+
+#[test]
+fn a_model_directory_loads_with_its_tokenizer() {
+    let directory = tempfile::tempdir().unwrap();
+    crate::random_model::write_llama(directory.path(), 7).unwrap();
+    let decoder = Decoder::load(directory.path(), &device()).unwrap();
+    let tokens = decoder.tokenizer().encode("def main():\n\treturn 1\r\n");
+    let logits = decoder.feed(&mut decoder.new_cache(), &tokens);
+    assert_eq!(logits.len(), decoder.vocabulary_size());
+    assert!(logits.iter().all(|logit| logit.is_finite()));
+    assert!(Decoder::load(&directory.path().join("absent.gguf"), &device()).is_err());
+}
+
+#[test]
+fn a_tokenizer_beyond_the_vocabulary_of_the_model_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    crate::random_model::write_llama(directory.path(), 7).unwrap();
+    let path = directory.path().join("tokenizer.json");
+    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    json["model"]["vocab"]["Z"] = 298.into();
+    std::fs::write(&path, json.to_string()).unwrap();
+    let error = Decoder::load(directory.path(), &device()).unwrap_err().to_string();
+    let expected = "config.json: vocab_size: 298 is not above 298, the highest token of the tokenizer";
+    assert!(error.ends_with(expected), "{error}");
+}

@@ -1,0 +1,41 @@
+//! Networks and weights: one file per architecture, names as in the checkpoint.
+//!
+//! Local directories in the layout of Hugging Face (`config.json`, `tokenizer.json`, safetensors) and GGUF files go in;
+//! [`Encoder`] turns text into vectors, [`Decoder`] gives next-token logits and the NLL of a target. Nothing here
+//! touches the network or knows what the text is about.
+//!
+//! A file that would change the computation in a way that is not implemented is refused by name, and a damaged file is
+//! an [`Error`], never a panic.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod device;
+pub mod workers;
+
+pub mod fingerprint;
+pub mod gguf;
+pub mod gguf_tokenizer;
+pub mod tokenizer;
+pub mod weights;
+
+pub mod bert;
+pub mod dropout;
+pub mod encoder;
+pub mod roberta;
+
+pub mod decoder;
+pub mod llama;
+
+pub mod random_model;
+
+mod error;
+mod limits;
+
+pub use decoder::{Decoder, LanguageModel, ScoredSequence};
+pub use device::DeviceSpec;
+pub use dropout::Dropout;
+pub use encoder::{Encoder, EncoderModel};
+pub use error::{Error, Result};
+pub use fingerprint::fingerprint;
+pub use tokenizer::Tokenizer;
+pub use workers::Workers;

@@ -1,0 +1,38 @@
+//! Limits on the sizes that a configuration announces, checked before anything of that size is built.
+
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// Above any size in use; keeps products of sizes far from overflow.
+const SIZE_MAX: usize = 1 << 24;
+
+/// Above any number of layers in use; every layer takes memory before its weights are looked for.
+const LAYERS_MAX: usize = 1024;
+
+/// Checks the dimensions of a model, each with its key, and its number of layers; `path` is named in errors.
+///
+/// # Errors
+///
+/// Returns an error that names the first key whose value is zero or too large.
+pub(crate) fn check_sizes(path: &Path, sizes: &[(&str, usize)], num_hidden_layers: usize) -> Result<()> {
+    let sizes = sizes.iter().map(|&(key, size)| (key, size, SIZE_MAX));
+    for (key, size, max) in sizes.chain([("num_hidden_layers", num_hidden_layers, LAYERS_MAX)]) {
+        if !(1..=max).contains(&size) {
+            return Err(Error::config(path, key, format!("{size} is not in 1..={max}")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a constant is a positive number; `path` is named in errors.
+///
+/// # Errors
+///
+/// Returns an error that names `key` if it is not.
+pub(crate) fn check_positive(path: &Path, key: &str, constant: f64) -> Result<()> {
+    if constant.is_finite() && constant > 0.0 {
+        return Ok(());
+    }
+    Err(Error::config(path, key, format!("{constant} is not positive")))
+}

@@ -1,0 +1,301 @@
+//! Weights between a checkpoint and a module, by name.
+//!
+//! A [`TensorSource`] gives named `f32` tensors one at a time ([`Checkpoint`] from safetensors, GGUF elsewhere);
+//! [`load`] puts them into a module whose field names spell the checkpoint's names, and [`save`] writes them back.
+//! A checkpoint keeps the weight of a linear layer as `[out, in]` and burn as `[in, out]`: every `Linear` is transposed
+//! on the way. A field named `gamma` or `beta` of a normalization is `weight` or `bias` in the checkpoint.
+
+mod checkpoint;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Tensor, TensorData};
+
+use crate::{Error, Result};
+
+pub use checkpoint::Checkpoint;
+pub use write::write;
+
+/// Named tensors of a checkpoint, read one at a time.
+pub trait TensorSource {
+    /// Returns the file or directory that the tensors come from.
+    fn path(&self) -> &Path;
+
+    /// Returns the shape of every tensor, as the checkpoint stores it.
+    fn shapes(&self) -> &BTreeMap<String, Vec<usize>>;
+
+    /// Reads one tensor in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no such tensor, if it is damaged, or if its type does not convert to `f32`.
+    fn read(&self, name: &str) -> Result<Vec<f32>>;
+}
+
+/// One tensor in memory: its shape and its values in row-major order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostTensor {
+    /// The dimensions.
+    pub shape: Vec<usize>,
+    /// The values, in row-major order.
+    pub values: Vec<f32>,
+}
+
+/// Tensors held in memory.
+#[derive(Debug, Clone)]
+pub struct MemoryTensors {
+    path: PathBuf,
+    shapes: BTreeMap<String, Vec<usize>>,
+    tensors: BTreeMap<String, HostTensor>,
+}
+
+impl MemoryTensors {
+    /// Wraps `tensors`; `path` is what errors name as their origin.
+    #[must_use]
+    pub fn new(path: &Path, tensors: BTreeMap<String, HostTensor>) -> Self {
+        let shapes = tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shape.clone()));
+        Self { path: path.to_owned(), shapes: shapes.collect(), tensors }
+    }
+}
+
+impl TensorSource for MemoryTensors {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn shapes(&self) -> &BTreeMap<String, Vec<usize>> {
+        &self.shapes
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<f32>> {
+        let tensor = self
+            .tensors
+            .get(name)
+            .ok_or_else(|| Error::Weights { path: self.path.clone(), message: format!("missing {name}") })?;
+        Ok(tensor.values.clone())
+    }
+}
+
+/// How the fields of a module are called in a checkpoint.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// What the checkpoint puts before every name, such as `model.`.
+    pub prefix: String,
+    /// Turns a path of field names into a checkpoint name without the prefix.
+    pub rename: fn(&str) -> String,
+    /// Tells whether a tensor of the checkpoint (full name) is left aside on purpose.
+    pub is_unused: fn(&str) -> bool,
+}
+
+impl Names {
+    fn name(&self, path: &str) -> String {
+        format!("{}{}", self.prefix, (self.rename)(path))
+    }
+}
+
+/// Fills `module` with the tensors of `source`; parameters stay on their device and keep their gradient setting.
+///
+/// # Errors
+///
+/// Returns one error that lists every missing, unexpected and mis-shaped tensor, or the first that cannot be read.
+pub fn load<M: Module>(module: M, source: &impl TensorSource, names: &Names) -> Result<M> {
+    check(&parameters(&module, names), source, names)?;
+    let mut loader = Loader { source, names, location: Location::default(), failure: None };
+    let module = module.map(&mut loader);
+    loader.failure.map_or(Ok(module), Err)
+}
+
+/// Returns the values of `module` under the checkpoint's names and in its layout.
+#[must_use]
+pub fn tensors<M: Module>(module: &M, names: &Names) -> BTreeMap<String, HostTensor> {
+    let mut collector = Collector { names, location: Location::default(), tensors: BTreeMap::new() };
+    module.visit(&mut collector);
+    collector.tensors
+}
+
+/// Writes `module` as safetensors under the checkpoint's names, replacing `path` only once all is written.
+///
+/// # Errors
+///
+/// Returns an error if `path` cannot be written.
+pub fn save<M: Module>(module: &M, path: &Path, names: &Names) -> Result<()> {
+    write(path, &tensors(module, names))
+}
+
+/// Returns the shape that the checkpoint must have for every parameter, by name.
+fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<String, Vec<usize>> {
+    let mut shapes = Shapes { names, location: Location::default(), found: BTreeMap::new() };
+    module.visit(&mut shapes);
+    shapes.found
+}
+
+fn check(expected: &BTreeMap<String, Vec<usize>>, source: &impl TensorSource, names: &Names) -> Result<()> {
+    let found = source.shapes();
+    let missing: BTreeSet<&String> = expected.keys().filter(|name| !found.contains_key(*name)).collect();
+    let is_unexpected = |name: &&String| !expected.contains_key(*name) && !(names.is_unused)(name);
+    let unexpected: BTreeSet<&String> = found.keys().filter(is_unexpected).collect();
+    let shapes = expected.iter().filter_map(|(name, shape)| {
+        let stored = found.get(name).filter(|stored| *stored != shape)?;
+        Some(format!("{name} is {stored:?} where the model has {shape:?}"))
+    });
+    let missing = missing.into_iter().map(|name| format!("missing {name}"));
+    let unexpected = unexpected.into_iter().map(|name| format!("unexpected {name}"));
+    let problems: Vec<String> = missing.chain(unexpected).chain(shapes).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Weights { path: source.path().to_owned(), message: problems.join("; ") })
+}
+
+/// Where a traversal stands: the field names from the root, and the type that holds the innermost field.
+#[derive(Default)]
+struct Location {
+    fields: Vec<(String, bool)>,
+}
+
+impl Location {
+    fn enter(&mut self, name: &str, container: &str) {
+        let name = match (container, name) {
+            ("Struct:LayerNorm" | "Struct:RmsNorm", "gamma") => "weight",
+            ("Struct:LayerNorm" | "Struct:RmsNorm", "beta") => "bias",
+            _ => name,
+        };
+        let is_transposed = container == "Struct:Linear" && name == "weight";
+        self.fields.push((name.to_owned(), is_transposed));
+    }
+
+    fn exit(&mut self) {
+        self.fields.pop();
+    }
+
+    fn name(&self, names: &Names) -> String {
+        let fields: Vec<&str> = self.fields.iter().map(|(name, _)| name.as_str()).collect();
+        names.name(&fields.join("."))
+    }
+
+    fn is_transposed(&self) -> bool {
+        self.fields.last().is_some_and(|(_, is_transposed)| *is_transposed)
+    }
+
+    /// Returns `shape` in the layout of the other side.
+    fn shape(&self, mut shape: Vec<usize>) -> Vec<usize> {
+        if self.is_transposed() {
+            shape.reverse();
+        }
+        shape
+    }
+
+    /// Returns the values of a tensor of `shape` in the layout of the other side.
+    fn values(&self, values: Vec<f32>, shape: &[usize]) -> Vec<f32> {
+        match shape {
+            [rows, columns] if self.is_transposed() => transpose(&values, *rows, *columns),
+            _ => values,
+        }
+    }
+}
+
+struct Shapes<'a> {
+    names: &'a Names,
+    location: Location,
+    found: BTreeMap<String, Vec<usize>>,
+}
+
+impl ModuleVisitor for Shapes<'_> {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.location.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.location.exit();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let shape = self.location.shape(param.lazy_shape().to_vec());
+        self.found.insert(self.location.name(self.names), shape);
+    }
+}
+
+struct Collector<'a> {
+    names: &'a Names,
+    location: Location,
+    tensors: BTreeMap<String, HostTensor>,
+}
+
+impl ModuleVisitor for Collector<'_> {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.location.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.location.exit();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = param.val();
+        let shape = tensor.dims().to_vec();
+        let values: Vec<f32> = tensor.into_data().iter::<f32>().collect();
+        let tensor = HostTensor { values: self.location.values(values, &shape), shape: self.location.shape(shape) };
+        self.tensors.insert(self.location.name(self.names), tensor);
+    }
+}
+
+struct Loader<'a, S> {
+    source: &'a S,
+    names: &'a Names,
+    location: Location,
+    failure: Option<Error>,
+}
+
+impl<S: TensorSource> Loader<'_, S> {
+    fn read<const D: usize>(&self, param: Param<Tensor<D>>) -> Result<Param<Tensor<D>>> {
+        let shape = param.lazy_shape().to_vec();
+        let stored = self.location.shape(shape.clone());
+        let values = self.source.read(&self.location.name(self.names))?;
+        let values = self.location.values(values, &stored);
+        let tensor = Tensor::from_data(TensorData::new(values, shape), &param.lazy_device());
+        let id = param.id;
+        Ok(param.transform_for_load(tensor, id))
+    }
+}
+
+impl<S: TensorSource> ModuleMapper for Loader<'_, S> {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.location.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.location.exit();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        if self.failure.is_some() {
+            return param;
+        }
+        self.read(param.clone()).unwrap_or_else(|failure| {
+            self.failure = Some(failure);
+            param
+        })
+    }
+}
+
+/// Returns the transpose of a row-major `[rows, columns]` matrix, tile by tile to stay in the cache.
+fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    const TILE: usize = 32;
+    let mut transposed = vec![0.0; values.len()];
+    for row_start in (0..rows).step_by(TILE) {
+        for column_start in (0..columns).step_by(TILE) {
+            for row in row_start..rows.min(row_start + TILE) {
+                for column in column_start..columns.min(column_start + TILE) {
+                    transposed[column * rows + row] = values[row * columns + column];
+                }
+            }
+        }
+    }
+    transposed
+}
+
+#[cfg(test)]
+mod tests;
