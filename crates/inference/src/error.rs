@@ -1,0 +1,24 @@
+//! What can go wrong in inference.
+
+/// What can go wrong between a repository and a completion.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A text that names no [`Variant`](crate::Variant).
+    #[error("unknown variant `{0}`, expected `paper` or `released`")]
+    UnknownVariant(String),
+    /// A text that names no [`Stop`](crate::decode::Stop).
+    #[error("unknown stop rule `{0}`, expected `never` or `line`")]
+    UnknownStop(String),
+    /// A generator whose context does not hold a full prompt and what follows it.
+    #[error("a prompt and what follows it need {needed} tokens, the model's context has {context}")]
+    ContextTooShort {
+        /// Tokens of a full prompt with its completion or target.
+        needed: usize,
+        /// Tokens of the model's context.
+        context: usize,
+    },
+}
+
+/// The result of an operation of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
