@@ -1,0 +1,64 @@
+//! How arms are called in tables and sentences.
+
+/// Returns the name of an arm in a table.
+pub(super) fn label(arm: &str) -> &str {
+    match arm {
+        "none" => "no context",
+        "bm25" => "BM25",
+        "untrained" => "untrained encoder",
+        "trained" => "trained retriever",
+        other => other,
+    }
+}
+
+/// Returns the name of an arm within a sentence, after a preposition.
+pub(super) fn phrase(arm: &str) -> String {
+    match arm {
+        "none" => "no cross-file context".to_owned(),
+        "bm25" => "BM25".to_owned(),
+        "untrained" | "trained" => format!("the {}", label(arm)),
+        other => format!("the arm “{other}”"),
+    }
+}
+
+/// Returns a number with at most the decimals given, or a dash if it is not finite.
+pub(super) fn number(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let text = format!("{value:.decimals$}");
+    // A typographic minus, and none in front of a zero.
+    match text.strip_prefix('-') {
+        Some(digits) if digits.chars().all(|c| matches!(c, '0' | '.')) => digits.to_owned(),
+        Some(digits) => format!("−{digits}"),
+        None => text,
+    }
+}
+
+/// Returns a number with its sign, or a dash if it is not finite.
+pub(super) fn signed(value: f64, decimals: usize) -> String {
+    let text = number(value, decimals);
+    let is_zero = text.chars().all(|c| matches!(c, '0' | '.'));
+    if value > 0.0 && !is_zero && value.is_finite() { format!("+{text}") } else { text }
+}
+
+/// Returns a share as a percentage without decimals.
+pub(super) fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.0} %", 100.0 * share) } else { "–".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_true_minus_and_no_negative_zero() {
+        assert_eq!(number(-1.256, 2), "−1.26");
+        assert_eq!(number(-0.001, 2), "0.00");
+        assert_eq!(number(f64::NAN, 2), "–");
+        assert_eq!(signed(0.5, 1), "+0.5");
+        assert_eq!(signed(-0.5, 1), "−0.5");
+        assert_eq!(signed(0.001, 2), "0.00");
+        assert_eq!(percent(0.846), "85 %");
+    }
+}
