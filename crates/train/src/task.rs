@@ -1,0 +1,29 @@
+//! A sample as the loops use it: a cursor, a target, and the candidates of its cluster.
+
+use corpus::samples::Sample;
+use inference::Cursor;
+use inference::strategies::ChoiceRequest;
+use repo::candidates::CodeCandidate;
+
+/// One sample with the candidates that the other files of its cluster give.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The sample.
+    pub sample: Sample,
+    /// Code from other files, in file order.
+    pub candidates: Vec<CodeCandidate>,
+}
+
+impl Task {
+    /// Returns where the completion is wanted.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor { path: &self.sample.path, language: self.sample.language, left_context: &self.sample.left_context }
+    }
+
+    /// Returns the task as a question to a retriever.
+    #[must_use]
+    pub fn request(&self) -> ChoiceRequest<'_> {
+        ChoiceRequest { cursor: self.cursor(), candidates: &self.candidates }
+    }
+}
