@@ -1,0 +1,230 @@
+//! The whole pipeline on the fixture repositories: `experiments/smoke.toml`, run as a user runs it.
+
+use std::path::{Path, PathBuf};
+
+use burn::train::Interrupter;
+use eval::report::{Report, read_predictions};
+use tempfile::TempDir;
+use train::experiment::{self, Experiment};
+use train::pipeline::{Options, Outcome, StageSummary, Until, run};
+
+use crate::root;
+
+/// A place for one run, with its own dataset directory.
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn experiment(&self, overrides: &[&str]) -> Experiment {
+        let data = format!("dataset.directory={}", self.path("data").display());
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).chain([data]).collect();
+        experiment::load(&root().join("experiments/smoke.toml"), &overrides).unwrap()
+    }
+
+    fn run_with(&self, experiment: &Experiment, until: Until, interrupter: &Interrupter) -> Outcome {
+        let options = Options {
+            run_directory: self.path("run"),
+            cache: self.path("cache"),
+            offline: true,
+            until,
+            dashboard: false,
+            interrupter,
+        };
+        run(experiment, &options).unwrap()
+    }
+
+    fn finish(&self, overrides: &[&str]) -> Vec<StageSummary> {
+        match self.run_with(&self.experiment(overrides), Until::Evaluate, &Interrupter::new()) {
+            Outcome::Finished(stages) => stages,
+            Outcome::Interrupted => panic!("nobody interrupted"),
+        }
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Returns `report.json` without its `timing` object.
+    fn report(&self) -> serde_json::Value {
+        let mut report: serde_json::Value = serde_json::from_slice(&self.bytes("run/report.json")).unwrap();
+        report.as_object_mut().unwrap().remove("timing").unwrap();
+        report
+    }
+}
+
+const DATA: [&str; 3] = ["data/files.parquet", "data/samples.parquet", "data/ledger.parquet"];
+
+#[test]
+fn two_runs_give_the_same_bytes_on_any_number_of_threads() {
+    let (first, second) = (Place::new(), Place::new());
+    first.finish(&["hardware.threads=1"]);
+    second.finish(&["hardware.threads=4"]);
+    for name in DATA.into_iter().chain(["run/predictions.jsonl", "run/retriever/model.safetensors"]) {
+        assert!(first.bytes(name) == second.bytes(name), "{name} differs");
+    }
+    assert_eq!(first.report(), second.report());
+}
+
+#[test]
+fn a_run_reports_all_four_arms_and_is_then_skipped() {
+    let place = Place::new();
+    assert!(place.finish(&[]).iter().all(|stage| !stage.skipped));
+    let report = Report::read(&place.path("run/report.json")).unwrap();
+    let arms: Vec<&str> = report.arms.iter().map(|arm| arm.arm.as_str()).collect();
+    assert_eq!(arms, ["none", "bm25", "untrained", "trained"]);
+    let n = report.arms[0].n;
+    assert!(n >= 4 && report.arms.iter().all(|arm| arm.n == n));
+    assert!(report.rewards.n > 0);
+    let predictions = read_predictions(&place.path("run/predictions.jsonl")).unwrap();
+    assert_eq!(predictions.len(), 4 * n);
+    let shown =
+        |arm: &str| predictions.iter().filter(|p| p.arm == arm).flat_map(|p| &p.context).filter(|c| c.shown).count();
+    assert_eq!(shown("none"), 0);
+    assert!(shown("bm25") > 0 && shown("untrained") > 0);
+    let html = String::from_utf8(place.bytes("run/report.html")).unwrap();
+    assert!(html.contains("<svg") && html.contains("untrained"));
+
+    assert!(place.finish(&[]).iter().all(|stage| stage.skipped));
+    let stages = place.finish(&["evaluation.generation_tokens_max=4"]);
+    let skipped: Vec<bool> = stages.iter().map(|stage| stage.skipped).collect();
+    assert_eq!(skipped, [true, true, true, false]);
+}
+
+#[test]
+fn every_step_has_a_loss_and_a_gradient() {
+    let place = Place::new();
+    place.finish(&[]);
+    let metrics = String::from_utf8(place.bytes("run/metrics.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let steps: Vec<_> = lines.iter().filter(|line| line["kind"] == "step").collect();
+    assert_eq!(steps.len(), 4);
+    for step in steps {
+        assert!(step["loss"].as_f64().unwrap() > 0.0 && step["gradient_norm"].as_f64().unwrap() > 0.0, "{step}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_resumes_to_the_same_bits() {
+    let (straight, stopped) = (Place::new(), Place::new());
+    straight.finish(&[]);
+    let experiment = stopped.experiment(&[]);
+    let interrupter = Interrupter::new();
+    let metrics = stopped.path("run/metrics.jsonl");
+    let mut interruptions = 0;
+    // Each round is stopped as soon as it has done one more step or validation.
+    while let Outcome::Interrupted = std::thread::scope(|scope| {
+        interrupter.reset();
+        let lines_before = lines(&metrics);
+        let round = scope.spawn(|| stopped.run_with(&experiment, Until::Evaluate, &interrupter));
+        while !round.is_finished() && lines(&metrics) <= lines_before {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        interrupter.stop(Some("a test"));
+        round.join().unwrap()
+    }) {
+        interruptions += 1;
+        assert!(interruptions < 100, "the run makes no progress");
+    }
+    assert!(interruptions >= 3, "only {interruptions} interruptions");
+    for name in ["run/retriever/model.safetensors", "run/predictions.jsonl"] {
+        assert!(straight.bytes(name) == stopped.bytes(name), "{name} differs");
+    }
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn a_missing_model_is_known_before_any_work() {
+    let place = Place::new();
+    let experiment = place.experiment(&["evaluator.model=dir:no/such/model"]);
+    let options = Options {
+        run_directory: place.path("run"),
+        cache: place.path("cache"),
+        offline: true,
+        until: Until::Evaluate,
+        dashboard: false,
+        interrupter: &Interrupter::new(),
+    };
+    let error = format!("{:#}", run(&experiment, &options).unwrap_err());
+    assert!(error.contains("evaluator.model") && error.contains("no/such/model"), "{error}");
+    assert!(!place.path("data").exists());
+}
+
+#[test]
+fn the_policy_learns_one_batch_by_heart() {
+    let place = Place::new();
+    let experiment = place.experiment(&[
+        "dataset.samples.train={ span = 4 }",
+        "training.epochs=30",
+        "training.dropout=false",
+        "training.early_stopping.patience=0",
+        "optimizer.learning_rate=3e-3",
+    ]);
+    let outcome = place.run_with(&experiment, Until::Train, &Interrupter::new());
+    assert!(matches!(outcome, Outcome::Finished(_)));
+    let metrics = String::from_utf8(place.bytes("run/metrics.jsonl")).unwrap();
+    let lines = metrics.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let losses: Vec<f64> = lines.filter_map(|line| line["loss"].as_f64()).collect();
+    assert_eq!(losses.len(), 30);
+    assert!(losses[29] < 0.5 * losses[0], "from {} to {}", losses[0], losses[29]);
+}
+
+#[test]
+fn what_is_damaged_after_a_run_is_made_again_to_the_same_bits() {
+    let place = Place::new();
+    place.finish(&[]);
+    let whole = place.bytes("run/retriever/model.safetensors");
+    for (name, damage) in [
+        ("run/retriever/model.safetensors", &b"damage"[..]),
+        ("run/retriever/tokenizer.json", b"{}"),
+        ("run/metrics.jsonl", b"damage\n"),
+        ("run/scores.cache", b""),
+        ("run/report.json", b"{}"),
+        ("data/samples.parquet", b"damage"),
+    ] {
+        let before = place.bytes(name);
+        std::fs::write(place.path(name), damage).unwrap();
+        place.finish(&[]);
+        assert_eq!(place.bytes("run/retriever/model.safetensors"), whole, "after damage to {name}");
+        let is_made_of_times = ["run/metrics.jsonl", "run/report.json", "run/scores.cache"].contains(&name);
+        assert!(is_made_of_times || place.bytes(name) == before, "{name} was not made again");
+    }
+}
+
+#[test]
+fn a_run_with_another_configuration_in_the_same_directory_makes_progress() {
+    let place = Place::new();
+    place.finish(&[]);
+    place.finish(&["optimizer.learning_rate=2e-3"]);
+    let report = Report::read(&place.path("run/report.json")).unwrap();
+    assert_eq!(report.arms.len(), 4);
+}
+
+#[test]
+fn prompts_that_a_model_cannot_read_are_refused_before_training() {
+    let place = Place::new();
+    let experiment = place.experiment(&["evaluation.generation_tokens_max=100000"]);
+    let interrupter = Interrupter::new();
+    let options = Options {
+        run_directory: place.path("run"),
+        cache: place.path("cache"),
+        offline: true,
+        until: Until::Evaluate,
+        dashboard: false,
+        interrupter: &interrupter,
+    };
+    let error = format!("{:#}", run(&experiment, &options).unwrap_err());
+    assert!(error.contains("evaluation.generation_tokens_max"), "{error}");
+    assert!(!place.path("run/metrics.jsonl").exists());
+}

@@ -1,0 +1,1 @@
+//! Holds the integration tests of the workspace (see `it`).
