@@ -13,7 +13,20 @@ use crate::experiment::Experiment;
 #[derive(Debug)]
 pub struct RunDirectory {
     root: PathBuf,
-    _lock: File,
+    _lock: Lock,
+}
+
+/// An advisory lock on an open file.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Unlocks; closing alone would not, while a process being started still holds a copy of the descriptor.
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!("a run directory stays locked until this process ends: {error}");
+        }
+    }
 }
 
 impl RunDirectory {
@@ -27,7 +40,7 @@ impl RunDirectory {
         let path = root.join(".lock");
         let lock = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { root: root.to_path_buf(), _lock: lock }),
+            Ok(()) => Ok(Self { root: root.to_path_buf(), _lock: Lock(lock) }),
             Err(TryLockError::WouldBlock) => {
                 bail!("another process runs in {}: wait for it, or give --run-dir", root.display())
             }
