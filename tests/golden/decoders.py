@@ -39,6 +39,41 @@ TINY = {
             "original_max_position_embeddings": 64,
         },
     ),
+    # Three heads to a group, with biases on query, key and value alone.
+    "qwen2_tied": dict(
+        QWEN2, vocab_size=45, hidden_size=24, intermediate_size=28, num_attention_heads=6, num_key_value_heads=2,
+        rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True,
+    ),
+    # The first layer sees everything, the second the last five tokens.
+    "qwen2_window": dict(
+        QWEN2, vocab_size=43, hidden_size=20, intermediate_size=26, num_attention_heads=5, num_key_value_heads=5,
+        rms_norm_eps=1e-5, rope_theta=10000.0, use_sliding_window=True, sliding_window=5, max_window_layers=1,
+        tie_word_embeddings=False,
+    ),
+    # Five heads that share one head of keys and values.
+    "gpt_bigcode_multi_query": dict(
+        GPT_BIGCODE, vocab_size=43, n_embd=20, n_head=5, n_inner=34, activation_function="gelu", multi_query=True,
+    ),
+    # Query, key and value of one head lie side by side in c_attn; inner size 4 x hidden by default.
+    "gpt_bigcode_multi_head": dict(
+        GPT_BIGCODE, vocab_size=47, n_embd=18, n_head=3, activation_function="gelu_pytorch_tanh", multi_query=False,
+    ),
+    # Every layer sees the last five tokens.
+    "starcoder2_window": dict(
+        STARCODER2, vocab_size=46, hidden_size=24, intermediate_size=30, num_attention_heads=6, num_key_value_heads=2,
+        sliding_window=5, use_bias=True, rope_theta=10000.0, tie_word_embeddings=True,
+    ),
+    "starcoder2_no_bias": dict(
+        STARCODER2, vocab_size=42, hidden_size=18, intermediate_size=31, num_attention_heads=3, num_key_value_heads=1,
+        sliding_window=None, use_bias=False, rope_theta=500.0, norm_epsilon=3e-4, tie_word_embeddings=False,
+    ),
+    # One head to each of the four parts of qkv_proj; the first four of six numbers are rotated.
+    "codegen_tiny": dict(CODEGEN, vocab_size=41, n_embd=24, n_head=4, rotary_dim=4, activation_function="gelu_new"),
+    # Two heads to a part, rotated whole, and an inner size of its own.
+    "codegen_whole": dict(
+        CODEGEN, vocab_size=44, n_embd=16, n_head=8, rotary_dim=2, n_inner=23, activation_function="gelu",
+        layer_norm_epsilon=3e-4,
+    ),
 }
 
 
