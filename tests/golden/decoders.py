@@ -81,7 +81,8 @@ def write(name, arguments):
     arguments = dict(arguments)
     n_eos = arguments.pop("n_eos", 1)
     config = AutoConfig.for_model(**arguments)
-    model = tiny.randomize(AutoModelForCausalLM.from_config(config, attn_implementation="eager"))
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    tiny.randomize(model, head_gain=1.0 if config.tie_word_embeddings else 2.0)
     cases = []
     for tokens in tiny.draw_tokens(config.vocab_size, (15, 6, 1)):
         with torch.no_grad():

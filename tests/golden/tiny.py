@@ -25,7 +25,7 @@ def versions(*modules):
     return {module.__name__: module.__version__.split("+")[0] for module in (torch, transformers, *modules)}
 
 
-def randomize(model, embedding_std=0.5):
+def randomize(model, head_gain):
     """Draws weights so large that a missing bias, norm, scale or mask shows in the first digits of the logits."""
     torch.manual_seed(SEED)
     with torch.no_grad():
@@ -35,13 +35,11 @@ def randomize(model, embedding_std=0.5):
                 if parameter.dim() == 1:
                     parameter.copy_(values * 0.3 + (0.0 if name == "bias" else 1.0))
                 elif isinstance(module, torch.nn.Embedding):
-                    parameter.copy_(values * embedding_std)
+                    parameter.copy_(values * 0.5)
                 else:
                     n_inputs = parameter.shape[0 if isinstance(module, transformers.pytorch_utils.Conv1D) else 1]
                     parameter.copy_(values * 1.5 / n_inputs**0.5)
-    head = model.get_output_embeddings().weight
-    if head is not model.get_input_embeddings().weight:
-        head.data *= 2.0
+    model.get_output_embeddings().weight.data *= head_gain
     return model.eval()
 
 
@@ -97,6 +95,8 @@ def choose(model, side, n_eos):
             eos = [(first + 7 * index) % model.config.vocab_size for index in range(n_eos)]
             runs = [generate(model, batch, eos, **options)[0] for options in SEARCHES]
             if runs[1] == runs[0] or any(not 2 < min(map(len, rows)) < NEW_TOKENS_MAX for rows in runs):
+                continue
+            if any(len(row) > 5 and len(set(row)) < 4 for rows in runs for row in rows):
                 continue
             if max(map(len, runs[0])) == NEW_TOKENS_MAX:
                 acceptable = acceptable or (prompts, eos)
