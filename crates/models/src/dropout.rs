@@ -56,6 +56,18 @@ impl Dropout {
     }
 }
 
+/// Applies `dropout`, if there is any.
+pub(crate) fn drop_out<const D: usize>(
+    tensor: Tensor<D>,
+    probability: f64,
+    dropout: Option<&mut Dropout>,
+) -> Tensor<D> {
+    match dropout {
+        Some(dropout) => dropout.apply(tensor, probability),
+        None => tensor,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
