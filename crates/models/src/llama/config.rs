@@ -50,8 +50,21 @@ impl LlamaConfig {
     /// Returns an error if the file cannot be read, or asks for a computation that is not implemented.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::read(path))?;
-        let stored: Stored =
-            serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
+        let stored = serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
+        Self::from_stored(stored, path)
+    }
+
+    /// Reads the content of `config.json`; `path` is named in errors.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a key is missing, or asks for a computation that is not implemented.
+    pub fn from_json(value: Value, path: &Path) -> Result<Self> {
+        let stored = serde_json::from_value(value).map_err(|source| Error::Json { path: path.to_owned(), source })?;
+        Self::from_stored(stored, path)
+    }
+
+    fn from_stored(stored: Stored, path: &Path) -> Result<Self> {
         stored.refuse_unsupported(path)?;
         let config = stored.resolve(path)?;
         config.validate(path)?;
