@@ -21,9 +21,7 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
         (network(fields, &Checkpoint::open(path)?, device)?, Tokenizer::load(path)?, config_path)
     } else {
         let gguf = Gguf::open(path)?;
-        let config = gguf.llama_config()?;
-        let model = Llama::new(&config, device);
-        let model = DecoderModel::Llama(weights::load(model, &gguf.llama_tensors(&config), &names())?);
+        let model = network(Fields::new(gguf.config()?, path)?, &gguf.decoder_tensors()?, device)?;
         (model, Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?, path.to_owned())
     };
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
