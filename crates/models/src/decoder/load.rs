@@ -11,8 +11,12 @@ use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
 use crate::llama::{Llama, LlamaConfig};
+use crate::qwen2::{Qwen2, Qwen2Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
+
+/// The values of `model_type` that [`network`] knows.
+const IMPLEMENTED: &str = "llama or qwen2";
 
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
@@ -34,8 +38,10 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
     match fields.model_type()? {
         "llama" => Ok(DecoderModel::Llama(fill(Llama::new(&LlamaConfig::read(fields)?, device), source)?)),
+        "qwen2" => Ok(DecoderModel::Qwen2(fill(Qwen2::new(&Qwen2Config::read(fields)?, device), source)?)),
         other => {
-            Err(fields.error("model_type", format!("`{other}` is not a decoder that is implemented: expected llama")))
+            let message = format!("`{other}` is not a decoder that is implemented: expected {IMPLEMENTED}");
+            Err(fields.error("model_type", message))
         }
     }
 }

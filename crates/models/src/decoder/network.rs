@@ -9,6 +9,7 @@ use crate::embedding::Embedding;
 use crate::linear::Linear;
 use crate::llama::Llama;
 use crate::pass::{Pass, Rows};
+use crate::qwen2::Qwen2;
 use crate::rope::Rope;
 
 /// What the forward pass needs to know of an architecture.
@@ -76,6 +77,8 @@ pub trait Network {
 pub enum DecoderModel {
     /// Llama, Code Llama, DeepSeek-Coder, SmolLM2.
     Llama(Llama),
+    /// Qwen2, Qwen2.5-Coder.
+    Qwen2(Qwen2),
 }
 
 impl DecoderModel {
@@ -84,6 +87,7 @@ impl DecoderModel {
     pub fn network(&self) -> &dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Qwen2(model) => model,
         }
     }
 
@@ -91,6 +95,7 @@ impl DecoderModel {
     pub fn network_mut(&mut self) -> &mut dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Qwen2(model) => model,
         }
     }
 
@@ -99,6 +104,7 @@ impl DecoderModel {
     pub fn device(&self) -> Device {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
+            Self::Qwen2(model) => model.model.embed_tokens.device(),
         }
     }
 
