@@ -36,6 +36,7 @@ pub mod roberta;
 pub mod decoder;
 pub mod llama;
 pub mod qwen2;
+pub mod starcoder2;
 
 pub mod random_model;
 

@@ -12,11 +12,12 @@ use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
 use crate::llama::{Llama, LlamaConfig};
 use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::starcoder2::{Starcoder2, Starcoder2Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
 
 /// The values of `model_type` that [`network`] knows.
-const IMPLEMENTED: &str = "llama or qwen2";
+const IMPLEMENTED: &str = "llama, qwen2 or starcoder2";
 
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
@@ -39,6 +40,9 @@ pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Devic
     match fields.model_type()? {
         "llama" => Ok(DecoderModel::Llama(fill(Llama::new(&LlamaConfig::read(fields)?, device), source)?)),
         "qwen2" => Ok(DecoderModel::Qwen2(fill(Qwen2::new(&Qwen2Config::read(fields)?, device), source)?)),
+        "starcoder2" => {
+            Ok(DecoderModel::Starcoder2(fill(Starcoder2::new(&Starcoder2Config::read(fields)?, device), source)?))
+        }
         other => {
             let message = format!("`{other}` is not a decoder that is implemented: expected {IMPLEMENTED}");
             Err(fields.error("model_type", message))

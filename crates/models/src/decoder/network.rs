@@ -11,6 +11,7 @@ use crate::llama::Llama;
 use crate::pass::{Pass, Rows};
 use crate::qwen2::Qwen2;
 use crate::rope::Rope;
+use crate::starcoder2::Starcoder2;
 
 /// What the forward pass needs to know of an architecture.
 #[derive(Debug, Clone)]
@@ -79,6 +80,8 @@ pub enum DecoderModel {
     Llama(Llama),
     /// Qwen2, Qwen2.5-Coder.
     Qwen2(Qwen2),
+    /// `StarCoder2`.
+    Starcoder2(Starcoder2),
 }
 
 impl DecoderModel {
@@ -88,6 +91,7 @@ impl DecoderModel {
         match self {
             Self::Llama(model) => model,
             Self::Qwen2(model) => model,
+            Self::Starcoder2(model) => model,
         }
     }
 
@@ -96,6 +100,7 @@ impl DecoderModel {
         match self {
             Self::Llama(model) => model,
             Self::Qwen2(model) => model,
+            Self::Starcoder2(model) => model,
         }
     }
 
@@ -105,6 +110,7 @@ impl DecoderModel {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
             Self::Qwen2(model) => model.model.embed_tokens.device(),
+            Self::Starcoder2(model) => model.model.embed_tokens.device(),
         }
     }
 

@@ -73,10 +73,7 @@ impl Qwen2Config {
         fields.only("use_mrope", false)?;
         let [hidden_size, num_attention_heads] =
             [fields.required("hidden_size")?, fields.required("num_attention_heads")?];
-        let head_dim = match fields.optional("head_dim")? {
-            Some(head_dim) => head_dim,
-            None => head_dim(&fields, hidden_size, num_attention_heads)?,
-        };
+        let head_dim = fields.head_dim(hidden_size, num_attention_heads)?;
         let (rope_theta, rope_scaling) = fields.rope(10_000.0)?;
         let num_hidden_layers = fields.required("num_hidden_layers")?;
         let (sliding_window, is_sliding) = sliding(&mut fields, num_hidden_layers)?;
@@ -130,13 +127,6 @@ impl Qwen2Config {
     pub fn rope(&self) -> Rope {
         Rope::new(self.head_dim, self.rope_theta, self.rope_scaling, Pairing::Halves)
     }
-}
-
-fn head_dim(fields: &Fields, hidden_size: usize, num_attention_heads: usize) -> Result<usize> {
-    if num_attention_heads == 0 || !hidden_size.is_multiple_of(num_attention_heads) {
-        return Err(fields.error("hidden_size", "is not a multiple of num_attention_heads"));
-    }
-    Ok(hidden_size / num_attention_heads)
 }
 
 /// Reads the sliding window, and which layers have it.
