@@ -37,6 +37,7 @@ pub mod decoder;
 pub mod llama;
 pub mod qwen2;
 pub mod starcoder2;
+pub mod t5;
 
 pub mod random_model;
 

@@ -13,11 +13,12 @@ use crate::gguf_tokenizer;
 use crate::llama::{Llama, LlamaConfig};
 use crate::qwen2::{Qwen2, Qwen2Config};
 use crate::starcoder2::{Starcoder2, Starcoder2Config};
+use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
 
 /// The values of `model_type` that [`network`] knows.
-const IMPLEMENTED: &str = "llama, qwen2 or starcoder2";
+const IMPLEMENTED: &str = "llama, qwen2, starcoder2 or t5";
 
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
@@ -42,6 +43,13 @@ pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Devic
         "qwen2" => Ok(DecoderModel::Qwen2(fill(Qwen2::new(&Qwen2Config::read(fields)?, device), source)?)),
         "starcoder2" => {
             Ok(DecoderModel::Starcoder2(fill(Starcoder2::new(&Starcoder2Config::read(fields)?, device), source)?))
+        }
+        "t5" => {
+            let config = T5Config::read(fields)?;
+            let names = Names { is_unused: t5::is_copy, ..names() };
+            let model = weights::load(T5::new(&config, device), source, &names)?;
+            t5::check_copies(source, config.tie_word_embeddings)?;
+            Ok(DecoderModel::T5(model))
         }
         other => {
             let message = format!("`{other}` is not a decoder that is implemented: expected {IMPLEMENTED}");
