@@ -17,9 +17,6 @@ use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
 
-/// The values of `model_type` that [`network`] knows.
-const IMPLEMENTED: &str = "llama, qwen2, starcoder2 or t5";
-
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
         let config_path = path.join("config.json");
@@ -35,6 +32,9 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
     Ok((model, tokenizer))
 }
+
+/// The architectures that [`network`] knows.
+const MODEL_TYPES: [&str; 4] = ["llama", "qwen2", "starcoder2", "t5"];
 
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
@@ -52,7 +52,8 @@ pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Devic
             Ok(DecoderModel::T5(model))
         }
         other => {
-            let message = format!("`{other}` is not a decoder that is implemented: expected {IMPLEMENTED}");
+            let implemented = MODEL_TYPES.join(", ");
+            let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");
             Err(fields.error("model_type", message))
         }
     }

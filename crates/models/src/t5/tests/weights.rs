@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Gradients, Tensor};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
 
 use super::{Case, NAMES, golden};
 use crate::config::Fields;
@@ -11,6 +11,11 @@ use crate::decoder::{DecoderModel, load};
 use crate::golden::{assert_close, device, directory, model, with_tokenizer};
 use crate::random_model::random_tensor;
 use crate::weights::{self, HostTensor, MemoryTensors};
+
+/// The step of a finite difference along the gradient's direction.
+const STEP: f32 = 1e-3;
+/// The largest error of a finite difference in `f32`, relative to the slope.
+const ERROR_MAX: f64 = 1e-2;
 
 /// Returns the tensors of a tiny checkpoint.
 fn tensors(name: &str) -> BTreeMap<String, HostTensor> {
@@ -20,9 +25,9 @@ fn tensors(name: &str) -> BTreeMap<String, HostTensor> {
     weights::tensors(&model, &load::names())
 }
 
-fn load(name: &str, tensors: BTreeMap<String, HostTensor>) -> crate::Result<DecoderModel> {
+fn load(name: &str, tensors: BTreeMap<String, HostTensor>, device: &Device) -> crate::Result<DecoderModel> {
     let fields = Fields::load(&directory(name).join("config.json")).unwrap();
-    load::network(fields, &MemoryTensors::new("memory".as_ref(), tensors), &device())
+    load::network(fields, &MemoryTensors::new("memory".as_ref(), tensors), device)
 }
 
 #[test]
@@ -35,11 +40,11 @@ fn copies_of_the_token_table_are_left_aside_if_they_are_copies() {
             copies.push("lm_head.weight");
         }
         copies.iter().for_each(|&copy| drop(stored.insert(copy.to_owned(), table.clone())));
-        assert!(load(name, stored.clone()).is_ok());
+        assert!(load(name, stored.clone(), &device()).is_ok());
         for copy in copies {
             let mut damaged = stored.clone();
             damaged.get_mut(copy).unwrap().values[7] += 1.0;
-            let error = load(name, damaged).map(|_| ()).unwrap_err().to_string();
+            let error = load(name, damaged, &device()).map(|_| ()).unwrap_err().to_string();
             assert!(error.contains(&format!("{copy} differs from shared.weight")), "{error}");
         }
     }
@@ -49,7 +54,7 @@ fn copies_of_the_token_table_are_left_aside_if_they_are_copies() {
 fn the_head_of_an_untied_checkpoint_is_required() {
     let mut stored = tensors("t5_gated_untied");
     stored.remove("lm_head.weight");
-    let error = load("t5_gated_untied", stored).map(|_| ()).unwrap_err().to_string();
+    let error = load("t5_gated_untied", stored, &device()).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("missing lm_head.weight"), "{error}");
 }
 
@@ -58,7 +63,7 @@ fn a_tensor_that_is_not_read_is_refused() {
     let mut stored = tensors("t5_relu_tied");
     let table = stored["shared.weight"].clone();
     stored.insert("encoder.embed_positions.weight".to_owned(), table);
-    let error = load("t5_relu_tied", stored).map(|_| ()).unwrap_err().to_string();
+    let error = load("t5_relu_tied", stored, &device()).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("unexpected encoder.embed_positions.weight"), "{error}");
 }
 
@@ -77,14 +82,14 @@ fn every_tensor_is_a_linear_layer_a_table_or_a_norm_under_its_name() {
     }
 }
 
-/// Collects the length of the gradient of every parameter.
-struct Lengths<'a> {
+/// Collects the gradient of every parameter.
+struct Collector<'a> {
     gradients: &'a Gradients,
     path: Vec<String>,
-    found: BTreeMap<String, f32>,
+    found: BTreeMap<String, Vec<f32>>,
 }
 
-impl ModuleVisitor for Lengths<'_> {
+impl ModuleVisitor for Collector<'_> {
     fn enter_module(&mut self, name: &str, _container_type: &str) {
         self.path.push(name.to_owned());
     }
@@ -96,8 +101,7 @@ impl ModuleVisitor for Lengths<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let name = self.path[1..].join(".");
         let gradient = param.val().grad(self.gradients).unwrap_or_else(|| panic!("{name} has no gradient"));
-        let squares = gradient.into_data().iter::<f32>().map(|value| value * value).sum::<f32>();
-        self.found.insert(name, squares.sqrt());
+        self.found.insert(name, gradient.into_data().iter::<f32>().collect());
     }
 }
 
@@ -108,58 +112,39 @@ fn loss(model: DecoderModel, cases: &[Case]) -> Tensor<1> {
     let (hidden, indices) = decoder.hidden_before_targets(&sequences, None);
     let n = indices.len();
     let indices: Vec<i64> = indices.into_iter().map(i64::from).collect();
-    let indices = Tensor::from_data(burn::tensor::TensorData::new(indices, [n]), &hidden.device());
+    let indices = Tensor::from_data(TensorData::new(indices, [n]), &hidden.device());
     let logits = decoder.model().logits(hidden.select(0, indices));
     let weights = random_tensor(logits.dims(), 5, &logits.device());
     (logits * weights).sum()
 }
 
+/// Returns the slope of the loss along `direction`, which is added to one tensor.
+fn slope(name: &str, tensors: &BTreeMap<String, HostTensor>, cases: &[Case], changed: &str, direction: &[f32]) -> f64 {
+    let value = |step: f32| -> f64 {
+        let mut tensors = tensors.clone();
+        let values = &mut tensors.get_mut(changed).unwrap().values;
+        values.iter_mut().zip(direction).for_each(|(value, direction)| *value += step * direction);
+        loss(load(name, tensors, &device()).unwrap(), cases).into_scalar::<f32>().into()
+    };
+    (value(STEP) - value(-STEP)) / (2.0 * f64::from(STEP))
+}
+
 #[test]
 fn the_gradient_of_every_parameter_is_the_slope_of_the_loss() {
     for name in NAMES {
-        let (stored, cases) = (tensors(name), golden(name).cases);
-        let fields = Fields::load(&directory(name).join("config.json")).unwrap();
-        let source = MemoryTensors::new("memory".as_ref(), stored.clone());
-        let model = load::network(fields, &source, &device().autodiff()).unwrap();
+        let (tensors, cases) = (tensors(name), golden(name).cases);
+        let model = load(name, tensors.clone(), &device().autodiff()).unwrap();
         let gradients = loss(model.clone(), &cases).backward();
-        let mut lengths = Lengths { gradients: &gradients, path: Vec::new(), found: BTreeMap::new() };
-        model.visit(&mut lengths);
-        assert_eq!(lengths.found.len(), stored.len());
-        for (parameter, &length) in &lengths.found {
+        let mut collector = Collector { gradients: &gradients, path: Vec::new(), found: BTreeMap::new() };
+        model.visit(&mut collector);
+        assert_eq!(collector.found.len(), tensors.len());
+        for (parameter, gradient) in &collector.found {
+            let length = gradient.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt();
             assert!(length > 1e-3, "{name}: {parameter} has a gradient of length {length}");
+            let direction: Vec<f32> = gradient.iter().map(|&value| value / length as f32).collect();
+            let error = (slope(name, &tensors, &cases, parameter, &direction) / length - 1.0).abs();
+            assert!(error < ERROR_MAX, "{name}: {parameter}: relative error {error}");
         }
-        check_slope(name, &stored, &cases, &gradients, &model);
-    }
-}
-
-/// Checks the gradients of the tables of distances, which all layers share, against a finite difference.
-fn check_slope(
-    name: &str,
-    stored: &BTreeMap<String, HostTensor>,
-    cases: &[Case],
-    gradients: &Gradients,
-    model: &DecoderModel,
-) {
-    const STEP: f32 = 2e-3;
-    let DecoderModel::T5(model) = model else {
-        panic!("a T5");
-    };
-    for (stack, attention) in [
-        ("encoder", &model.encoder.block[0].layer.0.SelfAttention),
-        ("decoder", &model.decoder.block[0].layer.0.SelfAttention),
-    ] {
-        let table = attention.relative_attention_bias.as_ref().unwrap();
-        let gradient: Vec<f32> = table.weight.val().grad(gradients).unwrap().into_data().iter().collect();
-        let length = gradient.iter().map(|value| value * value).sum::<f32>().sqrt();
-        let value = |step: f32| -> f32 {
-            let mut stored = stored.clone();
-            let key = format!("{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
-            let values = &mut stored.get_mut(&key).unwrap().values;
-            values.iter_mut().zip(&gradient).for_each(|(value, gradient)| *value += step * gradient / length);
-            loss(load(name, stored).unwrap(), cases).into_scalar()
-        };
-        let slope = (value(STEP) - value(-STEP)) / (2.0 * STEP);
-        assert!((slope / length - 1.0).abs() < 1e-2, "{name}: {stack}: {slope} is not {length}");
     }
 }
 
@@ -167,7 +152,7 @@ fn check_slope(
 fn weights_written_back_give_the_same_logits() {
     for name in NAMES {
         let case = &golden(name).cases[1];
-        let copy = load(name, tensors(name)).unwrap();
+        let copy = load(name, tensors(name), &device()).unwrap();
         assert_close(&super::logits(&copy, case, &[6]), &case.logits.concat());
     }
 }
