@@ -35,6 +35,9 @@ pub mod roberta;
 
 pub mod decoder;
 pub mod llama;
+pub mod qwen2;
+pub mod starcoder2;
+pub mod t5;
 
 pub mod random_model;
 

@@ -11,6 +11,9 @@ use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
 use crate::llama::{Llama, LlamaConfig};
+use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::starcoder2::{Starcoder2, Starcoder2Config};
+use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
 
@@ -28,12 +31,28 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
     Ok((model, tokenizer))
 }
 
+/// The architectures that [`network`] knows.
+const MODEL_TYPES: [&str; 4] = ["llama", "qwen2", "starcoder2", "t5"];
+
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
     match fields.model_type()? {
         "llama" => Ok(DecoderModel::Llama(fill(Llama::new(&LlamaConfig::read(fields)?, device), source)?)),
+        "qwen2" => Ok(DecoderModel::Qwen2(fill(Qwen2::new(&Qwen2Config::read(fields)?, device), source)?)),
+        "starcoder2" => {
+            Ok(DecoderModel::Starcoder2(fill(Starcoder2::new(&Starcoder2Config::read(fields)?, device), source)?))
+        }
+        "t5" => {
+            let config = T5Config::read(fields)?;
+            let names = Names { is_unused: t5::is_copy, ..names() };
+            let model = weights::load(T5::new(&config, device), source, &names)?;
+            t5::check_copies(source, config.tie_word_embeddings)?;
+            Ok(DecoderModel::T5(model))
+        }
         other => {
-            Err(fields.error("model_type", format!("`{other}` is not a decoder that is implemented: expected llama")))
+            let implemented = MODEL_TYPES.join(", ");
+            let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");
+            Err(fields.error("model_type", message))
         }
     }
 }
