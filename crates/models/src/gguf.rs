@@ -17,10 +17,10 @@ mod names;
 mod quantization;
 mod reader;
 mod rope;
-mod tensors;
-mod write;
 #[cfg(test)]
 pub(crate) mod sample;
+mod tensors;
+mod write;
 
 pub use family::Family;
 pub use quantization::TensorType;
@@ -224,5 +224,7 @@ impl Gguf {
     }
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -138,11 +138,7 @@ fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<String, Vec<usiz
 /// # Errors
 ///
 /// Returns one error that lists every missing, unexpected and mis-shaped tensor.
-pub(crate) fn check(
-    expected: &BTreeMap<String, Vec<usize>>,
-    source: &impl TensorSource,
-    names: &Names,
-) -> Result<()> {
+pub(crate) fn check(expected: &BTreeMap<String, Vec<usize>>, source: &impl TensorSource, names: &Names) -> Result<()> {
     let found = source.shapes();
     let missing: BTreeSet<&String> = expected.keys().filter(|name| !found.contains_key(*name)).collect();
     let is_unexpected = |name: &&String| !expected.contains_key(*name) && !(names.is_unused)(name);

@@ -10,10 +10,7 @@ fn sample(pre: &str) -> Sample {
     Sample::default()
         .text("tokenizer.ggml.model", "gpt2")
         .text("tokenizer.ggml.pre", pre)
-        .texts(
-            "tokenizer.ggml.tokens",
-            &["<|endoftext|>", "a", "b", "1", "Ġ", "ab", "Ġab", "11", "<x>", "Ã", "¤", "Ċ"],
-        )
+        .texts("tokenizer.ggml.tokens", &["<|endoftext|>", "a", "b", "1", "Ġ", "ab", "Ġab", "11", "<x>", "Ã", "¤", "Ċ"])
         .texts("tokenizer.ggml.merges", &["a b", "Ġ ab", "1 1"])
         .integers("tokenizer.ggml.token_type", &[3, 1, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1])
         .integer("tokenizer.ggml.eos_token_id", 1)
@@ -91,7 +88,8 @@ fn a_text_begins_and_ends_with_what_the_metadata_tell() {
         (tokens, Tokenizer::from_inner(inner, Path::new("sample")).unwrap().begin())
     };
     assert_eq!(around(&sample("smollm")), (vec![5], None));
-    let begins = sample("smollm").integer("tokenizer.ggml.bos_token_id", 0).entry("tokenizer.ggml.add_bos_token", 7, &[1]);
+    let begins =
+        sample("smollm").integer("tokenizer.ggml.bos_token_id", 0).entry("tokenizer.ggml.add_bos_token", 7, &[1]);
     assert_eq!(around(&begins), (vec![0, 5], Some(0)));
     assert_eq!(around(&begins.entry("tokenizer.ggml.add_eos_token", 7, &[1])).0, [0, 5, 1]);
     let missing = tokenizer(&open(&sample("llama-bpe"))).unwrap_err().to_string();
@@ -99,7 +97,7 @@ fn a_text_begins_and_ends_with_what_the_metadata_tell() {
 }
 
 /// Bytes, then pieces whose scores say that `ab` is joined before `bc`, and `▁ab` from its parts.
-fn pieces() -> Sample {
+pub(crate) fn pieces() -> Sample {
     let bytes: Vec<String> = (0..=u8::MAX).map(|byte| format!("<0x{byte:02X}>")).collect();
     let mut tokens = vec!["<unk>", "<s>", "</s>"];
     tokens.extend(bytes.iter().map(String::as_str));

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::Family;
+use crate::gguf::Gguf;
 use crate::gguf::names::gguf_name;
 use crate::gguf::rope::Llama3;
 use crate::gguf::sample::Sample;
 use crate::gguf::tensors::interleave_halves;
-use crate::gguf::Gguf;
 use crate::llama::tests::{Golden, golden_directory};
 use crate::weights::{Checkpoint, TensorSource};
 

@@ -43,6 +43,7 @@ pub(super) enum Scaling {
 
 /// `config.json` as it is written.
 #[derive(Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the keys of the file")]
 struct Stored {
     model_type: String,
     vocab_size: usize,
@@ -75,6 +76,7 @@ struct Stored {
 
 /// The rotary embedding as `transformers` 4 (`rope_scaling`) or 5 (`rope_parameters`) writes it.
 #[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the keys of the file")]
 struct Rope {
     rope_type: Option<String>,
     #[serde(rename = "type")]
@@ -103,7 +105,8 @@ impl DecoderConfig {
         stored.refuse_unsupported(path)?;
         let rope = stored.rope_scaling.as_ref().or(stored.rope_parameters.as_ref());
         let scaling = rope.map_or(Ok(Scaling::None), |rope| rope.scaling(path))?;
-        let theta = [&stored.rope_parameters, &stored.rope_scaling].into_iter().flatten().find_map(|rope| rope.rope_theta);
+        let theta =
+            [&stored.rope_parameters, &stored.rope_scaling].into_iter().flatten().find_map(|rope| rope.rope_theta);
         let has_heads = matches!(family, Family::Llama);
         let config = Self {
             family,
