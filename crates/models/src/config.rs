@@ -133,6 +133,7 @@ impl Fields {
     }
 
     /// Reads a key of which only one value is implemented; absent stands for it too.
+    #[expect(clippy::needless_pass_by_value, reason = "callers give literals")]
     pub(crate) fn only<T: DeserializeOwned + PartialEq + std::fmt::Debug>(
         &mut self,
         key: &str,
@@ -143,6 +144,13 @@ impl Fields {
                 Err(self.error(key, format!("{other:?} is not implemented, only {value:?}")))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Reads and drops keys that do not change the computation of an architecture.
+    pub(crate) fn without_effect(&mut self, keys: &[&str]) {
+        for &key in keys {
+            self.rest.remove(key);
         }
     }
 
@@ -176,13 +184,11 @@ impl Fields {
             fields.only("partial_rotary_factor", 1.0)?;
             Ok((own.or(plain).unwrap_or(theta), scaling))
         })?;
-        match fields.rest.keys().next() {
-            Some(unknown) => Err(self.error(key, format!("`{unknown}` is not implemented"))),
-            None => {
-                limits::check_positive(&self.path, "rope_theta", result.0)?;
-                Ok(result)
-            }
+        if let Some(unknown) = fields.rest.keys().next() {
+            return Err(self.error(key, format!("`{unknown}` is not implemented")));
         }
+        limits::check_positive(&self.path, "rope_theta", result.0)?;
+        Ok(result)
     }
 
     fn scaling(&mut self, key: &str) -> Result<RopeScaling> {

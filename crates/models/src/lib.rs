@@ -34,6 +34,7 @@ pub mod encoder;
 pub mod roberta;
 
 pub mod decoder;
+pub mod gpt2;
 pub mod llama;
 
 pub mod random_model;

@@ -6,6 +6,7 @@ use burn::tensor::{Device, Tensor};
 use crate::cache::{Cache, KeyValues};
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
+use crate::gpt2::Gpt2;
 use crate::linear::Linear;
 use crate::llama::Llama;
 use crate::pass::{Pass, Rows};
@@ -76,6 +77,8 @@ pub trait Network {
 pub enum DecoderModel {
     /// Llama, Code Llama, DeepSeek-Coder, SmolLM2.
     Llama(Llama),
+    /// GPT-2, `CodeGPT`.
+    Gpt2(Gpt2),
 }
 
 impl DecoderModel {
@@ -84,6 +87,7 @@ impl DecoderModel {
     pub fn network(&self) -> &dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Gpt2(model) => model,
         }
     }
 
@@ -91,6 +95,7 @@ impl DecoderModel {
     pub fn network_mut(&mut self) -> &mut dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Gpt2(model) => model,
         }
     }
 
@@ -99,6 +104,7 @@ impl DecoderModel {
     pub fn device(&self) -> Device {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
+            Self::Gpt2(model) => model.transformer.wte.device(),
         }
     }
 
