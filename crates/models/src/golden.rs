@@ -22,7 +22,7 @@ use crate::weights::{Checkpoint, HostTensor, MemoryTensors, TensorSource};
 pub(crate) const TOLERANCE: f32 = 1e-4;
 
 /// The checkpoints of decoders, of every architecture.
-pub(crate) const DECODERS: [&str; 5] = [
+pub(crate) const DECODERS: [&str; 7] = [
     // Grouped queries and a tied head; biases, an own head size and scaled positions; positions of Llama 3.
     "llama_grouped",
     "llama_scaled",
@@ -30,6 +30,9 @@ pub(crate) const DECODERS: [&str; 5] = [
     // A tied head; a head of its own, and attention scores that shrink with depth.
     "gpt2_tiny",
     "gpt2_untied_scaled",
+    // One head of keys and values for all; query, key and value of a head side by side.
+    "gpt_bigcode_multi_query",
+    "gpt_bigcode_multi_head",
 ];
 
 /// Returns a directory of `tests/golden`.

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
+use crate::gpt_bigcode::GptBigCodeConfig;
 use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::llama::{Llama, LlamaConfig};
 use crate::tokenizer::Tokenizer;
@@ -35,13 +36,17 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
 }
 
 /// The architectures that [`network`] knows.
-const MODEL_TYPES: [&str; 2] = ["gpt2", "llama"];
+const MODEL_TYPES: [&str; 3] = ["gpt2", "gpt_bigcode", "llama"];
 
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
     match fields.model_type()? {
         "llama" => Ok(DecoderModel::Llama(fill(Llama::new(&LlamaConfig::read(fields)?, device), source)?)),
         "gpt2" => Ok(DecoderModel::Gpt2(fill_gpt(Gpt2::new(&Gpt2Config::read(fields)?, device), source)?)),
+        "gpt_bigcode" => {
+            let model = GptBigCodeConfig::read(fields)?.network(device);
+            Ok(DecoderModel::GptBigCode(fill_gpt(model, source)?))
+        }
         other => {
             let implemented = MODEL_TYPES.join(", ");
             let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");

@@ -79,6 +79,8 @@ pub enum DecoderModel {
     Llama(Llama),
     /// GPT-2, `CodeGPT`.
     Gpt2(Gpt2),
+    /// `SantaCoder`, `StarCoder`: GPT-2 with other projections.
+    GptBigCode(Gpt2),
 }
 
 impl DecoderModel {
@@ -87,7 +89,7 @@ impl DecoderModel {
     pub fn network(&self) -> &dyn Network {
         match self {
             Self::Llama(model) => model,
-            Self::Gpt2(model) => model,
+            Self::Gpt2(model) | Self::GptBigCode(model) => model,
         }
     }
 
@@ -95,7 +97,7 @@ impl DecoderModel {
     pub fn network_mut(&mut self) -> &mut dyn Network {
         match self {
             Self::Llama(model) => model,
-            Self::Gpt2(model) => model,
+            Self::Gpt2(model) | Self::GptBigCode(model) => model,
         }
     }
 
@@ -104,7 +106,7 @@ impl DecoderModel {
     pub fn device(&self) -> Device {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
-            Self::Gpt2(model) => model.transformer.wte.device(),
+            Self::Gpt2(model) | Self::GptBigCode(model) => model.transformer.wte.device(),
         }
     }
 

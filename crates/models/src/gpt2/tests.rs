@@ -9,7 +9,7 @@ use crate::weights::{HostTensor, MemoryTensors};
 
 #[test]
 fn a_checkpoint_saved_without_a_head_has_no_prefix() {
-    for name in ["gpt2_tiny"] {
+    for name in ["gpt2_tiny", "gpt_bigcode_multi_query"] {
         let bare = tensors(name).into_iter();
         let bare = bare.map(|(name, tensor)| (name.strip_prefix("transformer.").unwrap().to_owned(), tensor));
         Golden::load(name).check(&model_of(name, bare.collect(), &device()).unwrap());
@@ -56,7 +56,7 @@ fn the_scale_of_attention_is_honoured() {
 #[test]
 fn what_attention_and_feed_forward_add_is_dropped_alike() {
     let changes = json!({"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.5});
-    for name in ["gpt2_tiny"] {
+    for name in ["gpt2_tiny", "gpt_bigcode_multi_query"] {
         for other in [".mlp.", ".attn."] {
             let mut model_tensors = tensors(name);
             for (tensor, HostTensor { values, .. }) in &mut model_tensors {
