@@ -33,6 +33,7 @@ pub mod bert;
 pub mod encoder;
 pub mod roberta;
 
+pub mod codegen;
 pub mod decoder;
 pub mod gpt2;
 pub mod gpt_bigcode;

@@ -7,6 +7,7 @@ use burn::tensor::Device;
 
 use super::DecoderModel;
 use crate::Result;
+use crate::codegen::{CodeGen, CodeGenConfig};
 use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
@@ -36,7 +37,7 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
 }
 
 /// The architectures that [`network`] knows.
-const MODEL_TYPES: [&str; 3] = ["gpt2", "gpt_bigcode", "llama"];
+const MODEL_TYPES: [&str; 4] = ["codegen", "gpt2", "gpt_bigcode", "llama"];
 
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
@@ -47,6 +48,7 @@ pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Devic
             let model = GptBigCodeConfig::read(fields)?.network(device);
             Ok(DecoderModel::GptBigCode(fill_gpt(model, source)?))
         }
+        "codegen" => Ok(DecoderModel::CodeGen(fill_gpt(CodeGen::new(&CodeGenConfig::read(fields)?, device), source)?)),
         other => {
             let implemented = MODEL_TYPES.join(", ");
             let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");
@@ -76,5 +78,7 @@ pub(crate) fn names() -> Names {
 /// Tells whether a tensor is a tied head or a buffer.
 fn is_unused(name: &str) -> bool {
     name == "lm_head.weight"
-        || [".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"].iter().any(|end| name.ends_with(end))
+        || [".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attn.causal_mask"]
+            .iter()
+            .any(|end| name.ends_with(end))
 }

@@ -4,6 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
 use crate::cache::{Cache, KeyValues};
+use crate::codegen::CodeGen;
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
 use crate::gpt2::Gpt2;
@@ -81,6 +82,8 @@ pub enum DecoderModel {
     Gpt2(Gpt2),
     /// `SantaCoder`, `StarCoder`: GPT-2 with other projections.
     GptBigCode(Gpt2),
+    /// `CodeGen`.
+    CodeGen(CodeGen),
 }
 
 impl DecoderModel {
@@ -90,6 +93,7 @@ impl DecoderModel {
         match self {
             Self::Llama(model) => model,
             Self::Gpt2(model) | Self::GptBigCode(model) => model,
+            Self::CodeGen(model) => model,
         }
     }
 
@@ -98,6 +102,7 @@ impl DecoderModel {
         match self {
             Self::Llama(model) => model,
             Self::Gpt2(model) | Self::GptBigCode(model) => model,
+            Self::CodeGen(model) => model,
         }
     }
 
@@ -107,6 +112,7 @@ impl DecoderModel {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
             Self::Gpt2(model) | Self::GptBigCode(model) => model.transformer.wte.device(),
+            Self::CodeGen(model) => model.transformer.wte.device(),
         }
     }
 
