@@ -22,7 +22,7 @@ fn read_all(path: &Path) -> crate::Result<()> {
     tensors.shapes().keys().try_for_each(|name| tensors.read(name).map(drop))?;
     let tokenizer = gguf_tokenizer::tokenizer(&gguf)?;
     Tokenizer::from_inner(tokenizer, path)?;
-    LlamaConfig::from_json(config, path).map(drop)
+    LlamaConfig::from_value(config, path).map(drop)
 }
 
 /// A decoder with byte-level BPE and a tensor of every type.

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::Gguf;
 use crate::gguf_tokenizer;
-use crate::llama::tests::golden_directory;
+use crate::golden::directory as golden_directory;
 use crate::tokenizer::Tokenizer;
 
 #[derive(Deserialize)]

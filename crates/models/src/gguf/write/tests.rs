@@ -11,7 +11,7 @@ use super::{GgufType, write_gguf};
 use crate::decoder::{Decoder, LanguageModel};
 use crate::gguf::{Gguf, TensorType};
 use crate::gguf_tokenizer;
-use crate::llama::tests::{device, golden_directory};
+use crate::golden::{device, directory as golden_directory};
 use crate::random_model;
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Checkpoint, HostTensor, MemoryTensors, TensorSource};
