@@ -226,7 +226,7 @@ impl Gguf {
 
 #[cfg(test)]
 mod fuzz;
-#[cfg(all(test, feature = "golden"))]
+#[cfg(all(test, feature = "golden_qwen2"))]
 mod qwen2_coder;
 #[cfg(test)]
 mod tests;

@@ -6,14 +6,25 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::Gguf;
+use crate::decoder::{Decoder, LanguageModel, ScoredSequence};
 use crate::gguf_tokenizer;
-use crate::golden::directory as golden_directory;
+use crate::golden::{device, directory};
 use crate::tokenizer::Tokenizer;
 
 #[derive(Deserialize)]
 struct Golden {
     config: serde_json::Map<String, Json>,
     texts: Vec<Text>,
+    tokens: Vec<u32>,
+    logits: Vec<Selected>,
+    nll: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Selected {
+    position: usize,
+    tokens: Vec<usize>,
+    logits: Vec<f32>,
 }
 
 #[derive(Deserialize)]
@@ -23,13 +34,39 @@ struct Text {
 }
 
 fn golden() -> Golden {
-    let text = std::fs::read_to_string(golden_directory("qwen2_coder.json")).unwrap();
+    let text = std::fs::read_to_string(directory("qwen2_coder.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-fn open() -> Gguf {
+fn path() -> PathBuf {
     let path = std::env::var_os("RETORT_QWEN2_CODER").map(PathBuf::from);
-    Gguf::open(&path.expect("RETORT_QWEN2_CODER is the path of qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")).unwrap()
+    path.expect("RETORT_QWEN2_CODER is the path of qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
+}
+
+fn open() -> Gguf {
+    Gguf::open(&path()).unwrap()
+}
+
+fn assert_close(found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len());
+    let is_close = |(found, expected): (&f32, &f32)| (found - expected).abs() <= 2e-3;
+    assert!(found.iter().zip(expected).all(is_close), "{found:?} is not {expected:?}");
+}
+
+#[test]
+fn the_logits_of_a_real_qwen2_match_the_reference() {
+    let (decoder, golden) = (Decoder::load(&path(), &device()).unwrap(), golden());
+    let mut cache = decoder.new_cache();
+    let mut read = 0;
+    for selected in &golden.logits {
+        let logits = decoder.feed(&mut cache, &golden.tokens[read..=selected.position]);
+        let found: Vec<f32> = selected.tokens.iter().map(|&token| logits[token]).collect();
+        assert_close(&found, &selected.logits);
+        read = selected.position + 1;
+    }
+    let (prompt, target) = golden.tokens.split_at(1);
+    let sequence = ScoredSequence { prompt: prompt.to_vec(), target: target.to_vec() };
+    assert_close(&decoder.target_nll(&[sequence])[0], &golden.nll);
 }
 
 #[test]
