@@ -9,11 +9,12 @@ use std::path::Path;
 
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde::Deserialize;
 
 use crate::dropout::Dropout;
 use crate::encoder::TokenBatch;
+use crate::kernels::{self, AttentionRule, Curve, Mask, Residual};
 use crate::weights::Names;
 use crate::{Error, Result, limits};
 
@@ -71,6 +72,16 @@ pub enum Activation {
     GeluNew,
     /// `max(x, 0)`.
     Relu,
+}
+
+impl Activation {
+    fn curve(self) -> Curve {
+        match self {
+            Self::Gelu => Curve::Gelu,
+            Self::GeluNew => Curve::GeluTanh,
+            Self::Relu => Curve::Relu,
+        }
+    }
 }
 
 impl TryFrom<String> for Activation {
@@ -152,6 +163,7 @@ impl BertConfig {
             position_embeddings: embedding(self.max_position_embeddings),
             token_type_embeddings: embedding(self.type_vocab_size),
             layer_norm: self.layer_norm(device),
+            layer_norm_eps: self.layer_norm_eps,
             hidden_dropout_prob: self.hidden_dropout_prob,
         }
     }
@@ -166,6 +178,7 @@ impl BertConfig {
         let output = |input| BertOutput {
             dense: linear(input, self.hidden_size),
             layer_norm: self.layer_norm(device),
+            layer_norm_eps: self.layer_norm_eps,
             hidden_dropout_prob: self.hidden_dropout_prob,
         };
         BertLayer {
@@ -233,6 +246,7 @@ pub struct BertEmbeddings {
     pub token_type_embeddings: Embedding,
     /// The normalization of their sum.
     pub layer_norm: LayerNorm,
+    layer_norm_eps: f64,
     hidden_dropout_prob: f64,
 }
 
@@ -252,8 +266,13 @@ impl BertEmbeddings {
     ) -> Tensor<3> {
         let first_type = self.token_type_embeddings.weight.val().narrow(0, 0, 1).unsqueeze::<3>();
         let positions = self.position_embeddings.forward(positions) + first_type;
-        let hidden = self.layer_norm.forward(self.word_embeddings.forward(tokens) + positions);
-        drop_out(hidden, self.hidden_dropout_prob, dropout)
+        let [weight, bias] = parameters(&self.layer_norm);
+        let hidden = self.word_embeddings.forward(tokens) + positions;
+        let hidden = kernels::layer_norm(hidden, weight, bias, self.layer_norm_eps);
+        match mask(dropout, self.hidden_dropout_prob) {
+            Some(mask) => kernels::drop_out(hidden, mask),
+            None => hidden,
+        }
     }
 
     /// Returns the device of the weights, with their gradient setting.
@@ -278,14 +297,17 @@ impl BertEncoder {
     /// - `key_bias`: `[batch, 1, 1, length]`, what is added to the scores of each key
     pub(crate) fn forward(
         &self,
-        mut hidden: Tensor<3>,
+        hidden: Tensor<3>,
         key_bias: Option<&Tensor<4>>,
         mut dropout: Option<&mut Dropout>,
     ) -> Tensor<3> {
+        let shape = hidden.dims();
+        let [batch, length, hidden_size] = shape;
+        let mut hidden = hidden.reshape([batch * length, hidden_size]);
         for layer in &self.layer {
-            hidden = layer.forward(hidden, key_bias, dropout.as_deref_mut());
+            hidden = layer.forward(hidden, length, key_bias, dropout.as_deref_mut());
         }
-        hidden
+        hidden.reshape(shape)
     }
 }
 
@@ -301,8 +323,20 @@ pub struct BertLayer {
 }
 
 impl BertLayer {
-    fn forward(&self, hidden: Tensor<3>, key_bias: Option<&Tensor<4>>, mut dropout: Option<&mut Dropout>) -> Tensor<3> {
-        let context = self.attention.self_attention.forward(hidden.clone(), key_bias, dropout.as_deref_mut());
+    /// Applies the layer to sequences of one `length`, one after the other.
+    ///
+    /// # Shapes
+    ///
+    /// - `hidden`, returns: `[batch * length, hidden_size]`
+    /// - `key_bias`: `[batch, 1, 1, length]`
+    fn forward(
+        &self,
+        hidden: Tensor<2>,
+        length: usize,
+        key_bias: Option<&Tensor<4>>,
+        mut dropout: Option<&mut Dropout>,
+    ) -> Tensor<2> {
+        let context = self.attention.self_attention.forward(&hidden, length, key_bias, dropout.as_deref_mut());
         let hidden = self.attention.output.forward(context, hidden, dropout.as_deref_mut());
         let intermediate = self.intermediate.forward(hidden.clone());
         self.output.forward(intermediate, hidden, dropout)
@@ -332,47 +366,37 @@ pub struct BertSelfAttention {
 }
 
 impl BertSelfAttention {
-    fn forward(&self, hidden: Tensor<3>, key_bias: Option<&Tensor<4>>, dropout: Option<&mut Dropout>) -> Tensor<3> {
-        let [batch, length, hidden_size] = hidden.dims();
-        let n_heads = self.num_attention_heads;
-        let head_size = hidden_size / n_heads;
-        let split = |states: Tensor<3>| states.reshape([batch, length, n_heads, head_size]).swap_dims(1, 2);
-        let query = split(self.query.forward(hidden.clone()));
-        let key = split(self.key.forward(hidden.clone()));
-        let value = split(self.value.forward(hidden));
-        let context = self.attend(query / (head_size as f64).sqrt(), key, value, key_bias, dropout);
-        context.swap_dims(1, 2).reshape([batch, length, hidden_size])
-    }
-
-    /// Returns the values weighted by attention.
-    ///
-    /// In training, the weighted sums are divided by the total weight in place of each weight, which saves passes over
-    /// the weights in both directions; without gradients the softmax kernel is faster.
+    /// Returns the values weighted by attention, heads joined.
     ///
     /// # Shapes
     ///
-    /// - `query`, `key`, `value`, returns: `[batch, heads, length, head_size]`
+    /// - `hidden`, returns: `[batch * length, hidden_size]`
     /// - `key_bias`: `[batch, 1, 1, length]`
-    fn attend(
+    fn forward(
         &self,
-        query: Tensor<4>,
-        key: Tensor<4>,
-        value: Tensor<4>,
+        hidden: &Tensor<2>,
+        length: usize,
         key_bias: Option<&Tensor<4>>,
         dropout: Option<&mut Dropout>,
-    ) -> Tensor<4> {
-        let probability = self.attention_probs_dropout_prob;
-        let mut scores = query.matmul(key.swap_dims(2, 3));
-        if let Some(bias) = key_bias {
-            scores = scores + bias.clone();
-        }
-        if !scores.device().is_autodiff() {
-            return drop_out(activation::softmax(scores, 3), probability, dropout).matmul(value);
-        }
-        let largest = scores.clone().detach().max_dim(3);
-        let weights = (scores - largest).exp();
-        let total = weights.clone().sum_dim(3);
-        drop_out(weights, probability, dropout).matmul(value) / total
+    ) -> Tensor<2> {
+        let [rows, hidden_size] = hidden.dims();
+        let n_heads = self.num_attention_heads;
+        let head_size = hidden_size / n_heads;
+        let [query, key, value] = [&self.query, &self.key, &self.value].map(|linear| {
+            let states = match &linear.bias {
+                Some(bias) => kernels::add_bias(hidden.clone().matmul(linear.weight.val()), bias.val()),
+                None => hidden.clone().matmul(linear.weight.val()),
+            };
+            states.reshape([rows / length, length, n_heads, head_size]).swap_dims(1, 2)
+        });
+        let rule = AttentionRule {
+            scale: (head_size as f32).sqrt().recip(),
+            causal: false,
+            window: None,
+            bias: key_bias.cloned(),
+            dropout: mask(dropout, self.attention_probs_dropout_prob),
+        };
+        kernels::attention(query, key, value, rule).swap_dims(1, 2).reshape([rows, hidden_size])
     }
 }
 
@@ -386,13 +410,9 @@ pub struct BertIntermediate {
 }
 
 impl BertIntermediate {
-    fn forward(&self, hidden: Tensor<3>) -> Tensor<3> {
-        let hidden = self.dense.forward(hidden);
-        match self.hidden_act {
-            Activation::Gelu => activation::gelu(hidden),
-            Activation::GeluNew => activation::gelu_approximate(hidden),
-            Activation::Relu => activation::relu(hidden),
-        }
+    fn forward(&self, hidden: Tensor<2>) -> Tensor<2> {
+        let bias = self.dense.bias.as_ref().map(|bias| bias.val());
+        kernels::activate(hidden.matmul(self.dense.weight.val()), bias, self.hidden_act.curve())
     }
 }
 
@@ -403,13 +423,20 @@ pub struct BertOutput {
     pub dense: Linear,
     /// The normalization of the sum.
     pub layer_norm: LayerNorm,
+    layer_norm_eps: f64,
     hidden_dropout_prob: f64,
 }
 
 impl BertOutput {
-    fn forward(&self, hidden: Tensor<3>, residual: Tensor<3>, dropout: Option<&mut Dropout>) -> Tensor<3> {
-        let hidden = drop_out(self.dense.forward(hidden), self.hidden_dropout_prob, dropout);
-        self.layer_norm.forward(hidden + residual)
+    fn forward(&self, hidden: Tensor<2>, residual: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
+        let block = Residual {
+            hidden: hidden.matmul(self.dense.weight.val()),
+            bias: self.dense.bias.as_ref().map(|bias| bias.val()),
+            residual,
+            dropout: mask(dropout, self.hidden_dropout_prob),
+        };
+        let [weight, bias] = parameters(&self.layer_norm);
+        kernels::residual_layer_norm(block, weight, bias, self.layer_norm_eps)
     }
 }
 
@@ -419,11 +446,15 @@ pub(crate) fn int_tensor(values: Vec<u32>, shape: [usize; 2], device: &Device) -
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-fn drop_out<const D: usize>(tensor: Tensor<D>, probability: f64, dropout: Option<&mut Dropout>) -> Tensor<D> {
-    match dropout {
-        Some(dropout) => dropout.apply(tensor, probability),
-        None => tensor,
-    }
+fn mask(dropout: Option<&mut Dropout>, probability: f64) -> Option<Mask> {
+    dropout.and_then(|dropout| dropout.mask(probability))
+}
+
+/// Returns the weight and the bias.
+fn parameters(layer_norm: &LayerNorm) -> [Tensor<1>; 2] {
+    let weight = layer_norm.gamma.val();
+    let bias = layer_norm.beta.as_ref().map_or_else(|| weight.zeros_like(), |bias| bias.val());
+    [weight, bias]
 }
 
 fn rename(path: &str) -> String {

@@ -166,7 +166,7 @@ pub struct Residual<const D: usize> {
     /// The projection without its bias.
     pub hidden: Tensor<D>,
     /// The bias of the projection, `[width]`.
-    pub bias: Tensor<1>,
+    pub bias: Option<Tensor<1>>,
     /// What went around the block.
     pub residual: Tensor<D>,
     /// The dropout of the projection.
@@ -189,11 +189,16 @@ pub fn residual_layer_norm<const D: usize>(
     let Residual { hidden, bias: hidden_bias, residual, dropout } = block;
     #[cfg(feature = "cpu")]
     if fits(&hidden) {
+        let hidden_bias = hidden_bias.unwrap_or_else(|| bias.zeros_like());
         let operation = norm::ResidualLayerNorm { epsilon: epsilon as f32, dropout };
         let inputs = [hidden.into(), hidden_bias.into(), residual.into(), weight.into(), bias.into()];
         return run(operation, inputs);
     }
-    let hidden = plain::drop_out(hidden + hidden_bias.unsqueeze(), dropout);
+    let hidden = match hidden_bias {
+        Some(bias) => hidden + bias.unsqueeze(),
+        None => hidden,
+    };
+    let hidden = plain::drop_out(hidden, dropout);
     plain::layer_norm(hidden + residual, weight, bias, epsilon)
 }
 

@@ -60,8 +60,8 @@ impl Operation<2> for Activate {
         let saved = saving.then(|| (output.clone(), bias.clone()));
         let bias = values(&bias);
         let width = bias.len();
-        for_chunks(output.storage_mut(), width * rows_per_task(width), |_, chunk| {
-            self.0.fixed(|curve| {
+        for_chunks(output.storage_mut(), width * rows_per_task(width), #[inline(always)] |_, chunk| {
+            self.0.fixed(#[inline(always)] |curve| {
                 for row in chunk.chunks_exact_mut(width) {
                     for (x, b) in row.iter_mut().zip(bias) {
                         *x = curve.at(*x + b).0;
@@ -78,10 +78,10 @@ impl Operation<2> for Activate {
         let [input, bias] = [&input, &bias].map(values);
         let width = bias.len();
         let size = width * rows_per_task(width);
-        let sums = for_chunks(gradient.storage_mut(), size, |index, chunk| {
+        let sums = for_chunks(gradient.storage_mut(), size, #[inline(always)] |index, chunk| {
             let input = &input[index * size..][..chunk.len()];
             let mut sums = vec![0.0; width];
-            self.0.fixed(|curve| activate_backward(curve, chunk, input, bias, &mut sums));
+            self.0.fixed(#[inline(always)] |curve| activate_backward(curve, chunk, input, bias, &mut sums));
             sums
         });
         [Some(gradient), Some(flex(total(sums), &[width]))]
@@ -114,9 +114,9 @@ impl Operation<2> for Gate {
         let [mut output, up] = inputs.map(contiguous);
         let saved = saving.then(|| [output.clone(), up.clone()]);
         let up = values(&up);
-        for_chunks(output.storage_mut(), GATE_TASK, |index, chunk| {
+        for_chunks(output.storage_mut(), GATE_TASK, #[inline(always)] |index, chunk| {
             let up = &up[index * GATE_TASK..][..chunk.len()];
-            self.0.fixed(|curve| {
+            self.0.fixed(#[inline(always)] |curve| {
                 for (gate, up) in chunk.iter_mut().zip(up) {
                     *gate = curve.at(*gate).0 * up;
                 }
@@ -133,9 +133,9 @@ impl Operation<2> for Gate {
         let ups: &mut [f32] = up.storage_mut();
         let mut tasks: Vec<(&mut [f32], &mut [f32])> =
             gradients.chunks_mut(GATE_TASK).zip(ups.chunks_mut(GATE_TASK)).collect();
-        for_each(&mut tasks, |index, (gradient, up)| {
+        for_each(&mut tasks, #[inline(always)] |index, (gradient, up)| {
             let gate = &gate[index * GATE_TASK..][..up.len()];
-            self.0.fixed(|curve| gate_backward(curve, gradient, up, gate));
+            self.0.fixed(#[inline(always)] |curve| gate_backward(curve, gradient, up, gate));
         });
         [Some(up), Some(gradient)]
     }

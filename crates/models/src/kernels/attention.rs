@@ -132,17 +132,22 @@ impl Attend {
         );
         let width = seen.len();
         let row_of = |row| Row { rule: self, sizes, batch, head, row, seen };
-        let totals: Vec<(f32, f32)> = vectorized(|| {
+        let totals: Vec<(f32, f32)> = vectorized(#[inline(always)] || {
             let scores: &mut [f32] = scores.storage_mut();
-            let rows = rows.clone().zip(scores.chunks_exact_mut(width));
-            rows.map(|(row, scores)| row_of(row).weigh(scores)).collect()
+            let mut totals = vec![(0.0, 0.0); rows.len()];
+            for ((row, scores), total) in rows.clone().zip(scores.chunks_exact_mut(width)).zip(&mut totals) {
+                *total = row_of(row).weigh(scores);
+            }
+            totals
         });
         let mut output = Flex::float_matmul(scores, matrix(values, batch, group, seen.clone()));
-        vectorized(|| {
+        vectorized(#[inline(always)] || {
             let output: &mut [f32] = output.storage_mut();
             for (row, (_, total)) in output.chunks_exact_mut(sizes.dim).zip(&totals) {
                 let scale = if *total > 0.0 { total.recip() } else { 0.0 };
-                row.iter_mut().for_each(|x| *x *= scale);
+                for x in row.iter_mut() {
+                    *x *= scale;
+                }
             }
         });
         let totals = totals.into_iter().map(|(max, total)| max + total.ln()).collect();
@@ -168,7 +173,7 @@ impl Attend {
                 let [query, key, value] = self.backward_block(saved, gradient, sizes, [batch, head, group], rows, &seen);
                 queries.extend_from_slice(self::values(&query));
                 let range = seen.start * sizes.dim..seen.end * sizes.dim;
-                vectorized(|| {
+                vectorized(#[inline(always)] || {
                     add(&mut keys[range.clone()], self::values(&key));
                     add(&mut values[range], self::values(&value));
                 });
@@ -197,7 +202,7 @@ impl Attend {
         let mut slopes = Flex::float_matmul(gradient.clone(), transposed(values));
         let totals = &saved.totals[(batch * sizes.heads + head) * sizes.length..];
         let row_of = |row| Row { rule: self, sizes, batch, head, row, seen };
-        vectorized(|| {
+        vectorized(#[inline(always)] || {
             let scores: &mut [f32] = scores.storage_mut();
             let slopes: &mut [f32] = slopes.storage_mut();
             let pairs = scores.chunks_exact_mut(seen.len()).zip(slopes.chunks_exact_mut(seen.len()));
@@ -276,8 +281,16 @@ impl Row<'_> {
         let bias = self.bias(&visible);
         let scores = &mut scores[visible];
         match bias {
-            Some(bias) => scores.iter_mut().zip(bias).for_each(|(x, b)| *x = x.mul_add(self.rule.scale, *b)),
-            None => scores.iter_mut().for_each(|x| *x *= self.rule.scale),
+            Some(bias) => {
+                for (x, b) in scores.iter_mut().zip(bias) {
+                    *x = x.mul_add(self.rule.scale, *b);
+                }
+            }
+            None => {
+                for x in scores.iter_mut() {
+                    *x *= self.rule.scale;
+                }
+            }
         }
         scores
     }
@@ -289,11 +302,11 @@ impl Row<'_> {
         let scores = self.biased(scores);
         let max = max(scores).max(f32::MIN);
         let total = match self.mask() {
-            None => super::lanes::replace_and_sum(scores, |_, x| {
+            None => super::lanes::replace_and_sum(scores, #[inline(always)] |_, x| {
                 let weight = exp(x - max);
                 (weight, weight)
             }),
-            Some(mask) => super::lanes::replace_and_sum(scores, |column, x| {
+            Some(mask) => super::lanes::replace_and_sum(scores, #[inline(always)] |column, x| {
                 let weight = exp(x - max);
                 (weight * mask.factor(first + column), weight)
             }),
@@ -394,5 +407,5 @@ fn row_values(matrix: &FlexTensor, row: usize) -> &[f32] {
 
 #[inline(always)]
 fn dot(xs: &[f32], ys: &[f32]) -> f32 {
-    super::lanes::sum_of(xs, ys, |x, y| x * y)
+    super::lanes::sum_of(xs, ys, #[inline(always)] |x, y| x * y)
 }

@@ -27,7 +27,7 @@ impl DropOut {
         let mut tensor = contiguous(tensor);
         let width = shape(&tensor).last().copied().unwrap_or(1).max(1);
         let rows = rows_per_task(width);
-        for_chunks(tensor.storage_mut(), width * rows, |index, chunk| {
+        for_chunks(tensor.storage_mut(), width * rows, #[inline(always)] |index, chunk| {
             for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
                 let mask = self.0.row(index * rows + row);
                 for (column, value) in values.iter_mut().enumerate() {
@@ -51,8 +51,10 @@ impl Operation<2> for AddBias {
         let [mut output, bias] = inputs.map(contiguous);
         let bias = values(&bias);
         let width = bias.len();
-        for_chunks(output.storage_mut(), width * rows_per_task(width), |_, chunk| {
-            chunk.chunks_exact_mut(width).for_each(|row| add(row, bias));
+        for_chunks(output.storage_mut(), width * rows_per_task(width), #[inline(always)] |_, chunk| {
+            for row in chunk.chunks_exact_mut(width) {
+                add(row, bias);
+            }
         });
         (output, Some(width))
     }
@@ -69,10 +71,12 @@ pub(super) fn sum_of_rows(tensor: &FlexTensor, width: usize) -> FlexTensor {
     let rows = rows_per_task(width);
     let values = values(tensor);
     let parts = super::lanes::map_indices(values.len().div_ceil(width * rows), |index| {
-        super::lanes::vectorized(|| {
+        super::lanes::vectorized(#[inline(always)] || {
             let chunk = &values[index * width * rows..];
             let mut sums = vec![0.0; width];
-            chunk.chunks_exact(width).take(rows).for_each(|row| add(&mut sums, row));
+            for row in chunk.chunks_exact(width).take(rows) {
+                add(&mut sums, row);
+            }
             sums
         })
     });

@@ -22,7 +22,7 @@ impl Operation<1> for NllOfRows {
         let vocabulary = shape(&logits)[1];
         let rows = values(&logits);
         let totals = map_indices(self.targets.len(), |row| {
-            vectorized(|| log_total(&rows[row * vocabulary..(row + 1) * vocabulary]))
+            vectorized(#[inline(always)] || log_total(&rows[row * vocabulary..(row + 1) * vocabulary]))
         });
         let picked = self.targets.iter().zip(rows.chunks_exact(vocabulary)).map(|(&target, row)| row[target as usize]);
         let nlls: Vec<f32> = totals.iter().zip(picked).map(|(total, logit)| total - logit).collect();
@@ -36,7 +36,7 @@ impl Operation<1> for NllOfRows {
         let gradient = contiguous(gradient);
         let gradient = values(&gradient);
         let rows = rows_per_task(vocabulary);
-        for_chunks(logits.storage_mut(), rows * vocabulary, |index, chunk| {
+        for_chunks(logits.storage_mut(), rows * vocabulary, #[inline(always)] |index, chunk| {
             for (row, logits) in chunk.chunks_exact_mut(vocabulary).enumerate() {
                 let row = index * rows + row;
                 let (total, scale) = (totals[row], gradient[row]);
@@ -54,5 +54,5 @@ impl Operation<1> for NllOfRows {
 #[inline(always)]
 fn log_total(logits: &[f32]) -> f32 {
     let max = max(logits);
-    max + sum_with(logits, |x| exp(x - max)).ln()
+    max + sum_with(logits, #[inline(always)] |x| exp(x - max)).ln()
 }

@@ -34,18 +34,19 @@ impl Operation<5> for ResidualLayerNorm {
         let width = values(&weight).len();
         let size = width * rows_per_task(width);
         let [bias, residual, shift] = [&bias, &residual, &shift].map(values);
-        let scales = for_chunks(hidden.storage_mut(), size, |index, chunk| {
+        let scales = for_chunks(hidden.storage_mut(), size, #[inline(always)] |index, chunk| {
             let rows = chunk.chunks_exact_mut(width).zip(residual[index * size..].chunks_exact(width));
-            let row = |(row, (hidden, residual)): (usize, (&mut [f32], &[f32]))| {
+            let mut scales = Vec::with_capacity(size / width);
+            for (row, (hidden, residual)) in rows.enumerate() {
                 self.add_residual(index * (size / width) + row, hidden, bias, residual);
-                normalize(hidden, self.epsilon)
-            };
-            rows.enumerate().map(row).collect::<Vec<f32>>()
+                scales.push(normalize(hidden, self.epsilon));
+            }
+            scales
         });
         let saved =
             saving.then(|| Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
         let weight = values(&weight);
-        for_chunks(hidden.storage_mut(), size, |_, chunk| {
+        for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
             for row in chunk.chunks_exact_mut(width) {
                 for ((x, w), s) in row.iter_mut().zip(weight).zip(shift) {
                     *x = x.mul_add(*w, *s);
@@ -61,7 +62,7 @@ impl Operation<5> for ResidualLayerNorm {
         let size = width * rows_per_task(width);
         let mut hidden = gradient.clone();
         let dropped = self.dropout.map(|mask| {
-            for_chunks(hidden.storage_mut(), size, |index, chunk| {
+            for_chunks(hidden.storage_mut(), size, #[inline(always)] |index, chunk| {
                 let mut sums = vec![0.0; width];
                 for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
                     let mask = mask.row(index * (size / width) + row);
@@ -111,13 +112,17 @@ impl Operation<3> for LayerNorm {
         let [mut hidden, weight, shift] = inputs.map(contiguous);
         let width = values(&weight).len();
         let size = width * rows_per_task(width);
-        let scales = for_chunks(hidden.storage_mut(), size, |_, chunk| {
-            chunk.chunks_exact_mut(width).map(|row| normalize(row, self.epsilon)).collect::<Vec<f32>>()
+        let scales = for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
+            let mut scales = Vec::with_capacity(size / width);
+            for row in chunk.chunks_exact_mut(width) {
+                scales.push(normalize(row, self.epsilon));
+            }
+            scales
         });
         let saved =
             saving.then(|| Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
         let [weight, shift] = [&weight, &shift].map(values);
-        for_chunks(hidden.storage_mut(), size, |_, chunk| {
+        for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
             for row in chunk.chunks_exact_mut(width) {
                 for ((x, w), s) in row.iter_mut().zip(weight).zip(shift) {
                     *x = x.mul_add(*w, *s);
@@ -146,12 +151,11 @@ impl Operation<2> for RmsNorm {
         let [mut hidden, weight] = inputs.map(contiguous);
         let width = values(&weight).len();
         let size = width * rows_per_task(width);
-        let scale = |row: &[f32]| (sum_of(row, row, |x, y| x * y) / width as f32 + self.epsilon).sqrt().recip();
         if !saving {
             let weight = values(&weight);
-            for_chunks(hidden.storage_mut(), size, |_, chunk| {
+            for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
                 for row in chunk.chunks_exact_mut(width) {
-                    let scale = scale(row);
+                    let scale = self.scale(row);
                     for (x, w) in row.iter_mut().zip(weight) {
                         *x = *x * scale * w;
                     }
@@ -159,17 +163,20 @@ impl Operation<2> for RmsNorm {
             });
             return (hidden, None);
         }
-        let scales = for_chunks(hidden.storage_mut(), size, |_, chunk| {
-            let row = |row: &mut [f32]| {
-                let scale = scale(row);
-                row.iter_mut().for_each(|x| *x *= scale);
-                scale
-            };
-            chunk.chunks_exact_mut(width).map(row).collect::<Vec<f32>>()
+        let scales = for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
+            let mut scales = Vec::with_capacity(size / width);
+            for row in chunk.chunks_exact_mut(width) {
+                let scale = self.scale(row);
+                for x in row.iter_mut() {
+                    *x *= scale;
+                }
+                scales.push(scale);
+            }
+            scales
         });
         let saved = Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() };
         let weight = values(&weight);
-        for_chunks(hidden.storage_mut(), size, |_, chunk| {
+        for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
             for row in chunk.chunks_exact_mut(width) {
                 for (x, w) in row.iter_mut().zip(weight) {
                     *x *= w;
@@ -185,12 +192,20 @@ impl Operation<2> for RmsNorm {
     }
 }
 
+impl RmsNorm {
+    /// Returns one over the root mean square of a row.
+    #[inline(always)]
+    fn scale(&self, row: &[f32]) -> f32 {
+        (sum_of(row, row, #[inline(always)] |x, y| x * y) / row.len() as f32 + self.epsilon).sqrt().recip()
+    }
+}
+
 /// Subtracts the mean of a row, divides by its deviation, and returns one over the latter.
 #[inline(always)]
 fn normalize(row: &mut [f32], epsilon: f32) -> f32 {
     let width = row.len() as f32;
     let mean = sum(row) / width;
-    let variance = sum_of(row, row, |x, _| (x - mean) * (x - mean)) / width;
+    let variance = sum_of(row, row, #[inline(always)] |x, _| (x - mean) * (x - mean)) / width;
     let scale = (variance + epsilon).sqrt().recip();
     for x in row.iter_mut() {
         *x = (*x - mean) * scale;
@@ -205,7 +220,7 @@ fn backward(saved: Normalized, gradient: FlexTensor, centered: bool) -> (FlexTen
     let width = weight.len();
     let rows = rows_per_task(width);
     let normalized = values(&saved.normalized);
-    let sums = for_chunks(gradient.storage_mut(), width * rows, |index, chunk| {
+    let sums = for_chunks(gradient.storage_mut(), width * rows, #[inline(always)] |index, chunk| {
         let mut sums = [vec![0.0; width], vec![0.0; if centered { width } else { 0 }]];
         let normalized = normalized[index * width * rows..].chunks_exact(width);
         let scales = &saved.scales[index * rows..];
@@ -230,7 +245,7 @@ fn backward_row(gradient: &mut [f32], normalized: &[f32], weight: &[f32], scale:
         *g *= w;
     }
     let mean = if shifts.is_empty() { 0.0 } else { sum(gradient) / width };
-    let along = sum_of(gradient, normalized, |g, x| g * x) / width;
+    let along = sum_of(gradient, normalized, #[inline(always)] |g, x| g * x) / width;
     for (g, x) in gradient.iter_mut().zip(normalized) {
         *g = (*g - mean - x * along) * scale;
     }

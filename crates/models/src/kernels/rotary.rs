@@ -40,7 +40,7 @@ impl Rotate {
         drop(heads);
         let width = n_heads * dim;
         let rows = rows_per_task(width);
-        for_chunks(output.storage_mut(), width * rows, |index, chunk| {
+        for_chunks(output.storage_mut(), width * rows, #[inline(always)] |index, chunk| {
             for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
                 let row = index * rows + row;
                 let row = if tables == 1 { row % length } else { row };

@@ -120,7 +120,7 @@ fn a_residual_and_its_normalization_equal_their_composition() {
             check(
                 [random(1, [rows, width]), random(3, [rows, width]), b, w, s],
                 |[hidden, residual, b, w, s]| {
-                    let block = Residual { hidden, bias: vector(b), residual, dropout };
+                    let block = Residual { hidden, bias: Some(vector(b)), residual, dropout };
                     residual_layer_norm(block, vector(w), vector(s), 1e-5)
                 },
                 |[hidden, residual, b, w, s]| {
