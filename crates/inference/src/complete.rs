@@ -1,6 +1,6 @@
 //! A cursor in, a completion out.
 
-use models::llama::LlamaCache;
+use models::cache::Cache;
 use models::{Decoder, LanguageModel, Workers};
 use repo::candidates::{CandidateRule, CodeCandidate, candidates_for};
 use repo::source::{Repository, SourceFile};
@@ -144,7 +144,7 @@ impl Completer<'_> {
         Written { text: text(&generated.tokens), generated, target_nll }
     }
 
-    fn target_nll(&self, cache: &LlamaCache, logits: &[f32], target: &WeightedTarget) -> Vec<f32> {
+    fn target_nll(&self, cache: &Cache, logits: &[f32], target: &WeightedTarget) -> Vec<f32> {
         if target.lead.is_empty() {
             return self.decoder.score_from(cache, logits, &target.tokens);
         }

@@ -8,24 +8,25 @@
 use std::path::Path;
 
 use burn::module::Module;
-use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use serde::Deserialize;
+use burn::tensor::{Device, Tensor};
 
-use crate::dropout::Dropout;
+use crate::activation::Activation;
+use crate::attention::{MASKED, Mask, attend, merge_heads, split_heads};
+use crate::config::Fields;
+use crate::dropout::{Dropout, drop_out};
+use crate::embedding::Embedding;
 use crate::encoder::TokenBatch;
-use crate::kernels::{self, AttentionRule, Curve, Mask, Residual};
+use crate::kernels::{self, Residual};
+use crate::linear::Linear;
+use crate::norm::LayerNorm;
 use crate::weights::Names;
 use crate::{Error, Result, limits};
-
-/// What is added to the attention scores of padding; its exponential is 0.
-pub(crate) const MASKED: f32 = -1e9;
 
 /// The names of the parameters in a checkpoint.
 pub const NAMES: Names = Names { prefix: String::new(), rename, is_unused };
 
 /// The configuration of a BERT or RoBERTa encoder, from `config.json`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct BertConfig {
     /// The number of tokens in the vocabulary.
     pub vocab_size: usize,
@@ -50,75 +51,35 @@ pub struct BertConfig {
     /// The epsilon of every normalization.
     pub layer_norm_eps: f64,
     /// The padding token.
-    #[serde(default)]
     pub pad_token_id: u32,
-    #[serde(default)]
-    position_embedding_type: Option<String>,
-    #[serde(default)]
-    is_decoder: bool,
-    #[serde(default)]
-    add_cross_attention: bool,
-    #[serde(default)]
-    quantization_config: Option<serde_json::Value>,
-}
-
-/// The activation of a feed-forward layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum Activation {
-    /// The exact GELU, `x * (1 + erf(x / sqrt(2))) / 2`.
-    Gelu,
-    /// The GELU approximated by a hyperbolic tangent.
-    GeluNew,
-    /// `max(x, 0)`.
-    Relu,
-}
-
-impl Activation {
-    fn curve(self) -> Curve {
-        match self {
-            Self::Gelu => Curve::Gelu,
-            Self::GeluNew => Curve::GeluTanh,
-            Self::Relu => Curve::Relu,
-        }
-    }
-}
-
-impl TryFrom<String> for Activation {
-    type Error = String;
-
-    fn try_from(name: String) -> std::result::Result<Self, String> {
-        match name.as_str() {
-            "gelu" => Ok(Self::Gelu),
-            "gelu_new" | "gelu_pytorch_tanh" => Ok(Self::GeluNew),
-            "relu" => Ok(Self::Relu),
-            _ => Err(format!("hidden_act: `{name}` is not implemented: expected gelu, gelu_new or relu")),
-        }
-    }
 }
 
 impl BertConfig {
-    /// Checks that the configuration asks for nothing that is not implemented, and that its values fit together.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error that names the first key in the way; `path` is the file it names.
-    pub fn validate(&self, path: &Path) -> Result<()> {
-        let refuse = |key, message| Err(Error::config(path, key, message));
-        let positions = self.position_embedding_type.as_deref().unwrap_or("absolute");
-        if positions != "absolute" {
-            return refuse("position_embedding_type", format!("`{positions}` is not implemented, only `absolute`"));
-        }
-        if self.is_decoder || self.add_cross_attention {
-            return refuse("is_decoder", "a decoder is not an encoder".to_owned());
-        }
-        if self.quantization_config.is_some() {
-            return refuse("quantization_config", "quantized weights are not implemented".to_owned());
-        }
-        self.validate_values(path)
+    pub(crate) fn read(mut fields: Fields) -> Result<Self> {
+        let config = Self {
+            vocab_size: fields.required("vocab_size")?,
+            hidden_size: fields.required("hidden_size")?,
+            num_hidden_layers: fields.required("num_hidden_layers")?,
+            num_attention_heads: fields.required("num_attention_heads")?,
+            intermediate_size: fields.required("intermediate_size")?,
+            hidden_act: fields.required("hidden_act")?,
+            hidden_dropout_prob: fields.dropout("hidden_dropout_prob", 0.1)?,
+            attention_probs_dropout_prob: fields.dropout("attention_probs_dropout_prob", 0.1)?,
+            max_position_embeddings: fields.required("max_position_embeddings")?,
+            type_vocab_size: fields.required("type_vocab_size")?,
+            layer_norm_eps: fields.or("layer_norm_eps", 1e-12)?,
+            pad_token_id: fields.or("pad_token_id", 0)?,
+        };
+        fields.only("position_embedding_type", "absolute".to_owned())?;
+        fields.only("is_decoder", false)?;
+        fields.only("add_cross_attention", false)?;
+        config.validate(fields.path())?;
+        fields.finish()?;
+        Ok(config)
     }
 
-    fn validate_values(&self, path: &Path) -> Result<()> {
+    /// Checks that the values fit together.
+    pub(crate) fn validate(&self, path: &Path) -> Result<()> {
         let refuse = |key, message| Err(Error::config(path, key, message));
         let sizes = [
             ("vocab_size", self.vocab_size),
@@ -136,49 +97,37 @@ impl BertConfig {
             let message = format!("{} is not below vocab_size {}", self.pad_token_id, self.vocab_size);
             return refuse("pad_token_id", message);
         }
-        limits::check_positive(path, "layer_norm_eps", self.layer_norm_eps)?;
-        let probabilities = [
-            ("hidden_dropout_prob", self.hidden_dropout_prob),
-            ("attention_probs_dropout_prob", self.attention_probs_dropout_prob),
-        ];
-        for (key, probability) in probabilities {
-            if !(0.0..1.0).contains(&probability) {
-                return refuse(key, format!("{probability} is not at least 0 and below 1"));
-            }
-        }
-        Ok(())
+        limits::check_positive(path, "layer_norm_eps", self.layer_norm_eps)
     }
 
-    /// Creates the encoder with random weights.
+    /// Creates the encoder, whose weights are yet to be loaded.
     #[must_use]
     pub fn init(&self, device: &Device) -> BertModel {
         BertModel { embeddings: self.init_embeddings(device), encoder: self.init_encoder(device) }
     }
 
-    /// Creates the embeddings with random weights.
+    /// Creates the embeddings, whose weights are yet to be loaded.
     pub(crate) fn init_embeddings(&self, device: &Device) -> BertEmbeddings {
-        let embedding = |n| EmbeddingConfig::new(n, self.hidden_size).init(device);
+        let embedding = |n| Embedding::new(n, self.hidden_size, device);
         BertEmbeddings {
             word_embeddings: embedding(self.vocab_size),
             position_embeddings: embedding(self.max_position_embeddings),
             token_type_embeddings: embedding(self.type_vocab_size),
             layer_norm: self.layer_norm(device),
-            layer_norm_eps: self.layer_norm_eps,
             hidden_dropout_prob: self.hidden_dropout_prob,
         }
     }
 
-    /// Creates the layers with random weights.
+    /// Creates the layers, whose weights are yet to be loaded.
     pub(crate) fn init_encoder(&self, device: &Device) -> BertEncoder {
         BertEncoder { layer: (0..self.num_hidden_layers).map(|_| self.init_layer(device)).collect() }
     }
 
     fn init_layer(&self, device: &Device) -> BertLayer {
-        let linear = |input, output| LinearConfig::new(input, output).init(device);
+        let linear = |input, output| Linear::new(input, output, true, device);
         let output = |input| BertOutput {
             dense: linear(input, self.hidden_size),
             layer_norm: self.layer_norm(device),
-            layer_norm_eps: self.layer_norm_eps,
             hidden_dropout_prob: self.hidden_dropout_prob,
         };
         BertLayer {
@@ -201,7 +150,7 @@ impl BertConfig {
     }
 
     fn layer_norm(&self, device: &Device) -> LayerNorm {
-        LayerNormConfig::new(self.hidden_size).with_epsilon(self.layer_norm_eps).init(device)
+        LayerNorm::new(self.hidden_size, self.layer_norm_eps, device)
     }
 }
 
@@ -227,11 +176,9 @@ impl BertModel {
     /// Panics if the batch is longer than `max_position_embeddings`.
     #[must_use]
     pub fn forward(&self, batch: &TokenBatch, mut dropout: Option<&mut Dropout>) -> Tensor<3> {
-        let device = self.embeddings.device();
         let positions: Vec<u32> = (0..batch.length() as u32).collect();
-        let positions = int_tensor(positions, [1, batch.length()], &device);
-        let hidden = self.embeddings.forward(batch.tokens(&device), positions, dropout.as_deref_mut());
-        self.encoder.forward(hidden, batch.key_bias(MASKED, &device).as_ref(), dropout)
+        let hidden = self.embeddings.forward(batch, &positions, dropout.as_deref_mut());
+        self.encoder.forward(hidden, batch, dropout)
     }
 }
 
@@ -246,33 +193,26 @@ pub struct BertEmbeddings {
     pub token_type_embeddings: Embedding,
     /// The normalization of their sum.
     pub layer_norm: LayerNorm,
-    layer_norm_eps: f64,
     hidden_dropout_prob: f64,
 }
 
 impl BertEmbeddings {
     /// Returns the embeddings of tokens of the first type.
     ///
+    /// `positions` are those of every token, or of one row that stands for all.
+    ///
     /// # Shapes
     ///
-    /// - `tokens`: `[batch, length]`
-    /// - `positions`: `[batch, length]` or `[1, length]`
-    /// - returns: `[batch, length, hidden_size]`
-    pub(crate) fn forward(
-        &self,
-        tokens: Tensor<2, Int>,
-        positions: Tensor<2, Int>,
-        dropout: Option<&mut Dropout>,
-    ) -> Tensor<3> {
-        let first_type = self.token_type_embeddings.weight.val().narrow(0, 0, 1).unsqueeze::<3>();
+    /// - returns: `[batch * length, hidden_size]`
+    pub(crate) fn forward(&self, batch: &TokenBatch, positions: &[u32], dropout: Option<&mut Dropout>) -> Tensor<2> {
+        let words = self.word_embeddings.forward(batch.tokens());
+        let first_type = self.token_type_embeddings.weight.val().narrow(0, 0, 1);
         let positions = self.position_embeddings.forward(positions) + first_type;
-        let [weight, bias] = parameters(&self.layer_norm);
-        let hidden = self.word_embeddings.forward(tokens) + positions;
-        let hidden = kernels::layer_norm(hidden, weight, bias, self.layer_norm_eps);
-        match mask(dropout, self.hidden_dropout_prob) {
-            Some(mask) => kernels::drop_out(hidden, mask),
-            None => hidden,
-        }
+        let [n_tokens, width] = words.dims();
+        let [n_positions, _width] = positions.dims();
+        let words = words.reshape([n_tokens / n_positions, n_positions, width]) + positions.unsqueeze();
+        let hidden = self.layer_norm.forward(words.reshape([n_tokens, width]));
+        drop_out(hidden, self.hidden_dropout_prob, dropout)
     }
 
     /// Returns the device of the weights, with their gradient setting.
@@ -293,21 +233,20 @@ impl BertEncoder {
     ///
     /// # Shapes
     ///
-    /// - `hidden`, returns: `[batch, length, hidden_size]`
-    /// - `key_bias`: `[batch, 1, 1, length]`, what is added to the scores of each key
+    /// - `hidden`: `[batch * length, hidden_size]`
+    /// - returns: `[batch, length, hidden_size]`
     pub(crate) fn forward(
         &self,
-        hidden: Tensor<3>,
-        key_bias: Option<&Tensor<4>>,
+        mut hidden: Tensor<2>,
+        batch: &TokenBatch,
         mut dropout: Option<&mut Dropout>,
     ) -> Tensor<3> {
-        let shape = hidden.dims();
-        let [batch, length, hidden_size] = shape;
-        let mut hidden = hidden.reshape([batch * length, hidden_size]);
+        let key_bias = batch.key_bias(MASKED, &hidden.device());
         for layer in &self.layer {
-            hidden = layer.forward(hidden, length, key_bias, dropout.as_deref_mut());
+            hidden = layer.forward(hidden, batch.length(), key_bias.as_ref(), dropout.as_deref_mut());
         }
-        hidden.reshape(shape)
+        let [rows, width] = hidden.dims();
+        hidden.reshape([rows / batch.length(), batch.length(), width])
     }
 }
 
@@ -323,12 +262,12 @@ pub struct BertLayer {
 }
 
 impl BertLayer {
-    /// Applies the layer to sequences of one `length`, one after the other.
+    /// Returns the hidden states after this layer.
     ///
     /// # Shapes
     ///
     /// - `hidden`, returns: `[batch * length, hidden_size]`
-    /// - `key_bias`: `[batch, 1, 1, length]`
+    /// - `key_bias`: `[batch, 1, 1, length]`, what is added to the scores of each key
     fn forward(
         &self,
         hidden: Tensor<2>,
@@ -336,9 +275,10 @@ impl BertLayer {
         key_bias: Option<&Tensor<4>>,
         mut dropout: Option<&mut Dropout>,
     ) -> Tensor<2> {
-        let context = self.attention.self_attention.forward(&hidden, length, key_bias, dropout.as_deref_mut());
+        let attention = &self.attention.self_attention;
+        let context = attention.forward(&hidden, length, key_bias, dropout.as_deref_mut());
         let hidden = self.attention.output.forward(context, hidden, dropout.as_deref_mut());
-        let intermediate = self.intermediate.forward(hidden.clone());
+        let intermediate = self.intermediate.forward(hidden.clone(), dropout.as_deref_mut());
         self.output.forward(intermediate, hidden, dropout)
     }
 }
@@ -366,37 +306,22 @@ pub struct BertSelfAttention {
 }
 
 impl BertSelfAttention {
-    /// Returns the values weighted by attention, heads joined.
-    ///
-    /// # Shapes
-    ///
-    /// - `hidden`, returns: `[batch * length, hidden_size]`
-    /// - `key_bias`: `[batch, 1, 1, length]`
     fn forward(
         &self,
         hidden: &Tensor<2>,
         length: usize,
         key_bias: Option<&Tensor<4>>,
-        dropout: Option<&mut Dropout>,
+        mut dropout: Option<&mut Dropout>,
     ) -> Tensor<2> {
-        let [rows, hidden_size] = hidden.dims();
-        let n_heads = self.num_attention_heads;
-        let head_size = hidden_size / n_heads;
-        let [query, key, value] = [&self.query, &self.key, &self.value].map(|linear| {
-            let states = match &linear.bias {
-                Some(bias) => kernels::add_bias(hidden.clone().matmul(linear.weight.val()), bias.val()),
-                None => hidden.clone().matmul(linear.weight.val()),
-            };
-            states.reshape([rows / length, length, n_heads, head_size]).swap_dims(1, 2)
-        });
-        let rule = AttentionRule {
-            scale: (head_size as f32).sqrt().recip(),
-            causal: false,
-            window: None,
-            bias: key_bias.cloned(),
-            dropout: mask(dropout, self.attention_probs_dropout_prob),
+        let mut project = |layer: &Linear| {
+            let projected = layer.forward(hidden.clone(), dropout.as_deref_mut());
+            split_heads(projected, length, self.num_attention_heads)
         };
-        kernels::attention(query, key, value, rule).swap_dims(1, 2).reshape([rows, hidden_size])
+        let [query, key, value] = [&self.query, &self.key, &self.value].map(&mut project);
+        let scale = (query.dims()[3] as f64).sqrt().recip();
+        let mask = key_bias.map_or(Mask::All, |bias| Mask::Bias(bias.clone()));
+        let dropout = dropout.map(|dropout| (dropout, self.attention_probs_dropout_prob));
+        merge_heads(attend(query, key, value, &mask, scale, dropout))
     }
 }
 
@@ -410,9 +335,9 @@ pub struct BertIntermediate {
 }
 
 impl BertIntermediate {
-    fn forward(&self, hidden: Tensor<2>) -> Tensor<2> {
+    fn forward(&self, hidden: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
         let bias = self.dense.bias.as_ref().map(|bias| bias.val());
-        kernels::activate(hidden.matmul(self.dense.weight.val()), bias, self.hidden_act.curve())
+        kernels::activate(self.dense.forward_without_bias(hidden, dropout), bias, self.hidden_act)
     }
 }
 
@@ -423,38 +348,19 @@ pub struct BertOutput {
     pub dense: Linear,
     /// The normalization of the sum.
     pub layer_norm: LayerNorm,
-    layer_norm_eps: f64,
     hidden_dropout_prob: f64,
 }
 
 impl BertOutput {
-    fn forward(&self, hidden: Tensor<2>, residual: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
+    fn forward(&self, hidden: Tensor<2>, residual: Tensor<2>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let block = Residual {
-            hidden: hidden.matmul(self.dense.weight.val()),
+            hidden: self.dense.forward_without_bias(hidden, dropout.as_deref_mut()),
             bias: self.dense.bias.as_ref().map(|bias| bias.val()),
             residual,
-            dropout: mask(dropout, self.hidden_dropout_prob),
+            dropout: dropout.and_then(|dropout| dropout.mask(self.hidden_dropout_prob)),
         };
-        let [weight, bias] = parameters(&self.layer_norm);
-        kernels::residual_layer_norm(block, weight, bias, self.layer_norm_eps)
+        self.layer_norm.forward_residual(block)
     }
-}
-
-/// Returns an integer tensor of `values`.
-pub(crate) fn int_tensor(values: Vec<u32>, shape: [usize; 2], device: &Device) -> Tensor<2, Int> {
-    let values: Vec<i64> = values.into_iter().map(i64::from).collect();
-    Tensor::from_data(TensorData::new(values, shape), device)
-}
-
-fn mask(dropout: Option<&mut Dropout>, probability: f64) -> Option<Mask> {
-    dropout.and_then(|dropout| dropout.mask(probability))
-}
-
-/// Returns the weight and the bias.
-fn parameters(layer_norm: &LayerNorm) -> [Tensor<1>; 2] {
-    let weight = layer_norm.gamma.val();
-    let bias = layer_norm.beta.as_ref().map_or_else(|| weight.zeros_like(), |bias| bias.val());
-    [weight, bias]
 }
 
 fn rename(path: &str) -> String {

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
-use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor};
 
+pub(crate) mod load;
+mod network;
+
+pub use network::{DecoderModel, Network, NetworkShape};
+
+use crate::kernels;
 use crate::Result;
-use crate::gguf::Gguf;
-use crate::gguf_tokenizer;
-use crate::llama::{Llama, LlamaCache, LlamaConfig};
+use crate::cache::Cache;
+use crate::pass::{Padding, Rows};
 use crate::tokenizer::Tokenizer;
-use crate::weights::{self, Checkpoint, Names};
 
 /// Rows of logits held at once: at a vocabulary of 50,000, 64 rows are 13 MB.
 const LOGIT_ROWS_MAX: usize = 64;
@@ -59,6 +62,26 @@ pub trait LanguageModel {
     fn context_tokens_max(&self) -> usize;
 }
 
+/// Predicts the next tokens of several texts at once.
+pub trait BatchedLanguageModel: LanguageModel {
+    /// Reads each of `rows` after its row of the cache, and returns the logits of the token that follows each.
+    ///
+    /// What a row gives depends neither on the other rows nor on the side of the padding.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a row is empty, holds a token outside the vocabulary or exceeds the context, or if the cache holds
+    /// another number of rows.
+    fn feed_rows(&self, cache: &mut Self::Cache, rows: &[Vec<u32>], padding: Padding) -> Vec<Vec<f32>>;
+
+    /// Returns a cache of the given rows, in the given order; a row may be taken several times.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a row does not exist.
+    fn select_rows(&self, cache: &Self::Cache, rows: &[usize]) -> Self::Cache;
+}
+
 /// A target and the prompt before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoredSequence {
@@ -76,11 +99,12 @@ impl ScoredSequence {
     }
 }
 
-/// A Llama decoder with its tokenizer.
+/// A decoder with its tokenizer.
 #[derive(Debug)]
 pub struct Decoder {
-    model: Llama,
+    model: DecoderModel,
     tokenizer: Tokenizer,
+    shape: NetworkShape,
     eos: Vec<u32>,
     device: Device,
 }
@@ -92,35 +116,20 @@ impl Decoder {
     ///
     /// Returns an error if a file is missing, damaged, or asks for a computation that is not implemented.
     pub fn load(path: &Path, device: &Device) -> Result<Self> {
-        if path.is_dir() { Self::load_directory(path, device) } else { Self::load_gguf(path, device) }
+        let (model, tokenizer) = load::load(path, device)?;
+        Ok(Self::new(model, tokenizer))
     }
 
-    fn load_directory(path: &Path, device: &Device) -> Result<Self> {
-        let config_path = path.join("config.json");
-        let config = LlamaConfig::load(&config_path)?;
-        let tokenizer = Tokenizer::load(path)?;
-        tokenizer.check_fits(config.vocab_size, &config_path)?;
-        let model = weights::load(Llama::new(&config, device), &Checkpoint::open(path)?, &names())?;
-        Ok(Self::new(model, tokenizer, device))
-    }
-
-    fn load_gguf(path: &Path, device: &Device) -> Result<Self> {
-        let gguf = Gguf::open(path)?;
-        let config = gguf.llama_config()?;
-        let tokenizer = Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?;
-        tokenizer.check_fits(config.vocab_size, path)?;
-        let model = weights::load(Llama::new(&config, device), &gguf.llama_tensors(&config), &names())?;
-        Ok(Self::new(model, tokenizer, device))
-    }
-
-    /// Puts a network on `device` and its tokenizer together.
+    /// Puts a network and its tokenizer together.
     #[must_use]
-    pub fn new(model: Llama, tokenizer: Tokenizer, device: &Device) -> Self {
-        let mut eos = model.config().eos_token_id.clone();
+    pub fn new(model: DecoderModel, tokenizer: Tokenizer) -> Self {
+        let shape = model.network().shape();
+        let mut eos = shape.eos.clone();
         eos.extend(tokenizer.eos());
         eos.sort_unstable();
         eos.dedup();
-        Self { model, tokenizer, eos, device: device.clone() }
+        let device = model.device();
+        Self { model, tokenizer, shape, eos, device }
     }
 
     /// Returns the tokenizer.
@@ -131,7 +140,7 @@ impl Decoder {
 
     /// Returns the network.
     #[must_use]
-    pub fn model(&self) -> &Llama {
+    pub fn model(&self) -> &DecoderModel {
         &self.model
     }
 
@@ -148,54 +157,54 @@ impl Decoder {
         if sequences.iter().all(|sequence| sequence.target.is_empty()) {
             return vec![Vec::new(); sequences.len()];
         }
-        let length = sequences.iter().map(ScoredSequence::read_tokens).max().unwrap_or(0);
-        let mut tokens = Vec::with_capacity(sequences.len() * length);
-        let mut rows = Vec::new();
-        let mut targets = Vec::new();
-        for (index, sequence) in sequences.iter().enumerate() {
-            assert!(!sequence.prompt.is_empty(), "a prompt holds at least one token");
-            let first = index * length + sequence.prompt.len() - 1;
-            rows.extend((first..first + sequence.target.len()).map(|row| row as u32));
-            targets.extend_from_slice(&sequence.target);
-            tokens.extend(sequence.prompt.iter().chain(&sequence.target).take(sequence.read_tokens()));
-            tokens.resize((index + 1) * length, 0);
-        }
-        let hidden = self.model.hidden(self.batch(&tokens, length), None);
-        let nlls = self.nll_at(hidden, &rows, &targets);
+        let (rows, indices) = self.rows_before_targets(sequences);
+        let targets: Vec<u32> = sequences.iter().flat_map(|sequence| sequence.target.iter().copied()).collect();
+        let nlls = self.nll_at(&self.model.hidden(rows, None, None), &indices, &targets);
         split(&nlls, sequences.iter().map(|sequence| sequence.target.len()))
+    }
+
+    /// Returns the tokens to be read, and where among them the tokens before target tokens are.
+    fn rows_before_targets(&self, sequences: &[ScoredSequence]) -> (Rows, Vec<u32>) {
+        let read = |sequence: &ScoredSequence| -> Vec<u32> {
+            assert!(!sequence.prompt.is_empty(), "a prompt holds at least one token");
+            sequence.prompt.iter().chain(&sequence.target).take(sequence.read_tokens()).copied().collect()
+        };
+        let rows = Rows::new(&sequences.iter().map(read).collect::<Vec<_>>(), Padding::Right);
+        self.check(&rows, rows.length());
+        let before_target = |(row, sequence): (usize, &ScoredSequence)| {
+            let first = rows.span(row).start + sequence.prompt.len() - 1;
+            first as u32..(first + sequence.target.len()) as u32
+        };
+        let indices = sequences.iter().enumerate().flat_map(before_target).collect();
+        (rows, indices)
     }
 
     /// Returns the NLL in nats of the token that follows each of the selected rows of `hidden`.
     ///
     /// # Shapes
     ///
-    /// - `hidden`: `[batch, length, hidden]`
-    /// - `rows`: indices into `batch * length`
-    /// - `targets`: as many as `rows`
-    fn nll_at(&self, hidden: Tensor<3>, rows: &[u32], targets: &[u32]) -> Vec<f32> {
-        let [batch, length, size] = hidden.dims();
-        let hidden = hidden.reshape([batch * length, size]);
-        let mut nlls = Vec::with_capacity(rows.len());
-        for (rows, targets) in rows.chunks(LOGIT_ROWS_MAX).zip(targets.chunks(LOGIT_ROWS_MAX)) {
+    /// - `hidden`: `[rows, hidden]`
+    /// - `indices`: rows of `hidden`
+    /// - `targets`: as many as `indices`
+    fn nll_at(&self, hidden: &Tensor<2>, indices: &[u32], targets: &[u32]) -> Vec<f32> {
+        let mut nlls = Vec::with_capacity(indices.len());
+        for (indices, targets) in indices.chunks(LOGIT_ROWS_MAX).zip(targets.chunks(LOGIT_ROWS_MAX)) {
             self.check_tokens(targets);
-            let logits = self.model.logits(hidden.clone().select(0, self.indices(rows)));
-            let log_probabilities = log_softmax(logits, 1).gather(1, self.indices(targets).unsqueeze_dim(1));
-            nlls.extend(values(log_probabilities).into_iter().map(|log_probability| -log_probability));
+            let logits = self.model.logits(hidden.clone().select(0, self.indices(indices)));
+            nlls.extend(values(kernels::nll_of_rows(logits, targets)));
         }
         nlls
-    }
-
-    fn batch(&self, tokens: &[u32], length: usize) -> Tensor<2, Int> {
-        self.check_tokens(tokens);
-        let context = self.context_tokens_max();
-        assert!(length <= context, "{length} tokens exceed the context of {context}");
-        let batch = tokens.len() / length;
-        self.indices(tokens).reshape([batch, length])
     }
 
     fn indices(&self, values: &[u32]) -> Tensor<1, Int> {
         let values: Vec<i64> = values.iter().map(|&value| i64::from(value)).collect();
         Tensor::from_data(values.as_slice(), &self.device)
+    }
+
+    fn check(&self, rows: &Rows, total: usize) {
+        let context = self.context_tokens_max();
+        assert!(total <= context, "{total} tokens exceed the context of {context}");
+        self.check_tokens(rows.tokens());
     }
 
     fn check_tokens(&self, tokens: &[u32]) {
@@ -204,42 +213,38 @@ impl Decoder {
         assert!(outside.is_none(), "token {outside:?} is outside the vocabulary of {size}");
     }
 
-    /// Returns the hidden states of `tokens`, read after what the cache holds.
-    fn read(&self, cache: &mut LlamaCache, tokens: &[u32]) -> Tensor<3> {
-        let context = self.context_tokens_max();
-        let total = cache.length() + tokens.len();
-        assert!(total <= context, "{total} tokens exceed the context of {context}");
-        self.model.hidden(self.batch(tokens, tokens.len()), Some(cache))
+    /// Returns the hidden states of `rows`, read after what the cache holds.
+    fn read(&self, cache: &mut Cache, rows: Rows) -> Tensor<2> {
+        self.check(&rows, cache.length() + rows.length());
+        self.model.hidden(rows, Some(cache), None)
     }
 }
 
 impl LanguageModel for Decoder {
-    type Cache = LlamaCache;
+    type Cache = Cache;
 
     fn vocabulary_size(&self) -> usize {
-        self.model.config().vocab_size
+        self.shape.vocab_size
     }
 
-    fn new_cache(&self) -> LlamaCache {
-        self.model.new_cache()
+    fn new_cache(&self) -> Cache {
+        Cache::new(self.shape.n_layers)
     }
 
-    fn feed(&self, cache: &mut LlamaCache, tokens: &[u32]) -> Vec<f32> {
-        assert!(!tokens.is_empty(), "at least one token is fed");
-        let hidden = self.read(cache, tokens);
-        let [_batch, length, size] = hidden.dims();
-        values(self.model.logits(hidden.narrow(1, length - 1, 1).reshape([1, size])))
+    fn feed(&self, cache: &mut Cache, tokens: &[u32]) -> Vec<f32> {
+        let hidden = self.read(cache, Rows::new(&[tokens], Padding::Right));
+        values(self.model.logits(hidden.narrow(0, tokens.len() - 1, 1)))
     }
 
-    fn score_from(&self, cache: &LlamaCache, last_logits: &[f32], target: &[u32]) -> Vec<f32> {
+    fn score_from(&self, cache: &Cache, last_logits: &[f32], target: &[u32]) -> Vec<f32> {
         let Some((&first, rest)) = target.split_first() else {
             return Vec::new();
         };
         let mut nlls = vec![nll(last_logits, first)];
         if !rest.is_empty() {
-            let hidden = self.read(&mut cache.clone(), &target[..rest.len()]);
-            let rows: Vec<u32> = (0..rest.len() as u32).collect();
-            nlls.extend(self.nll_at(hidden, &rows, rest));
+            let hidden = self.read(&mut cache.clone(), Rows::new(&[&target[..rest.len()]], Padding::Right));
+            let indices: Vec<u32> = (0..rest.len() as u32).collect();
+            nlls.extend(self.nll_at(&hidden, &indices, rest));
         }
         nlls
     }
@@ -249,7 +254,22 @@ impl LanguageModel for Decoder {
     }
 
     fn context_tokens_max(&self) -> usize {
-        self.model.config().max_position_embeddings
+        self.shape.context_tokens_max
+    }
+}
+
+impl BatchedLanguageModel for Decoder {
+    fn feed_rows(&self, cache: &mut Cache, rows: &[Vec<u32>], padding: Padding) -> Vec<Vec<f32>> {
+        assert!(rows.iter().all(|row| !row.is_empty()), "every row reads a token");
+        let rows = Rows::new(rows, padding);
+        let last: Vec<u32> = (0..rows.n()).map(|row| rows.span(row).end as u32 - 1).collect();
+        let hidden = self.read(cache, rows);
+        let logits = values(self.model.logits(hidden.select(0, self.indices(&last))));
+        logits.chunks_exact(self.vocabulary_size()).map(<[f32]>::to_vec).collect()
+    }
+
+    fn select_rows(&self, cache: &Cache, rows: &[usize]) -> Cache {
+        cache.select(rows)
     }
 }
 
@@ -263,16 +283,6 @@ pub fn nll(logits: &[f32], token: u32) -> f32 {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|logit| f64::from(logit - max).exp()).sum();
     sum.ln() as f32 + (max - logits[token as usize])
-}
-
-/// Returns how the fields of a [`Llama`] are called in a checkpoint.
-#[must_use]
-pub fn names() -> Names {
-    Names {
-        prefix: String::new(),
-        rename: str::to_owned,
-        is_unused: |name| name == "lm_head.weight" || name.ends_with(".rotary_emb.inv_freq"),
-    }
 }
 
 /// Copies a tensor to the host.

@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::kernels::{self, Mask};
+use crate::kernels::{self, DropoutMask};
 
 /// The source of the dropout masks of one forward pass.
 #[derive(Debug, Clone)]
@@ -35,9 +35,9 @@ impl Dropout {
     }
 
     /// Draws the next mask that drops with `probability`; none if nothing is to be dropped.
-    pub fn mask(&mut self, probability: f64) -> Option<Mask> {
+    pub fn mask(&mut self, probability: f64) -> Option<DropoutMask> {
         let probability = self.probability.unwrap_or(probability);
-        (probability > 0.0).then(|| Mask::new(self.stream.next_u64(), probability))
+        (probability > 0.0).then(|| DropoutMask::new(self.stream.next_u64(), probability))
     }
 
     /// Sets each element to 0 with `probability` and scales the others so that the mean is kept.
@@ -51,6 +51,18 @@ impl Dropout {
             Some(mask) => kernels::drop_out(tensor, mask),
             None => tensor,
         }
+    }
+}
+
+/// Applies `dropout`, if there is any.
+pub(crate) fn drop_out<const D: usize>(
+    tensor: Tensor<D>,
+    probability: f64,
+    dropout: Option<&mut Dropout>,
+) -> Tensor<D> {
+    match dropout {
+        Some(dropout) => dropout.apply(tensor, probability),
+        None => tensor,
     }
 }
 

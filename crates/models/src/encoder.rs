@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::Result;
-use crate::bert::{self, BertModel};
+use crate::bert::BertModel;
 use crate::dropout::Dropout;
 use crate::roberta::RobertaModel;
 use crate::tokenizer::Tokenizer;
@@ -217,14 +217,10 @@ impl TokenBatch {
         self.tokens.chunks_exact(self.length)
     }
 
-    /// Returns the tokens.
-    ///
-    /// # Shapes
-    ///
-    /// - returns: `[batch, length]`
+    /// Returns the tokens, row after row.
     #[must_use]
-    pub fn tokens(&self, device: &Device) -> Tensor<2, Int> {
-        bert::int_tensor(self.tokens.clone(), [self.n_sequences(), self.length], device)
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
     }
 
     /// Returns 0 for every token and `masked` for padding, or nothing if there is no padding.

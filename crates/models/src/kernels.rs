@@ -22,6 +22,8 @@ mod norm;
 mod operation;
 pub(crate) mod plain;
 #[cfg(feature = "cpu")]
+mod product;
+#[cfg(feature = "cpu")]
 mod rotary;
 
 #[cfg(feature = "cpu")]
@@ -31,29 +33,10 @@ use burn::tensor::Tensor;
 #[cfg(feature = "cpu")]
 use operation::{fits, run};
 
-pub use mask::Mask;
+use crate::activation::Activation;
+use crate::rope::Pairing;
 
-/// A function of one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Curve {
-    /// `x * P(X <= x)` for a standard normal `X`.
-    Gelu,
-    /// GELU approximated by a hyperbolic tangent.
-    GeluTanh,
-    /// `x / (1 + exp(-x))`.
-    Silu,
-    /// `max(x, 0)`.
-    Relu,
-}
-
-/// Which components of a head are turned together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pairing {
-    /// Those at the same place in the two halves of the rotated part.
-    Halves,
-    /// Neighbors.
-    Interleaved,
-}
+pub use mask::DropoutMask;
 
 /// How queries attend to keys.
 #[derive(Debug, Clone)]
@@ -67,43 +50,43 @@ pub struct AttentionRule {
     /// What is added to the scaled scores, each dimension but the last equal to that of the scores or 1.
     pub bias: Option<Tensor<4>>,
     /// The dropout of the weights.
-    pub dropout: Option<Mask>,
+    pub dropout: Option<DropoutMask>,
 }
 
-/// Returns `curve(input + bias)`.
+/// Returns `activation(input + bias)`.
 ///
 /// # Shapes
 ///
 /// - `input`, returns: `[.., width]`
 /// - `bias`: `[width]`
 #[must_use]
-pub fn activate<const D: usize>(input: Tensor<D>, bias: Option<Tensor<1>>, curve: Curve) -> Tensor<D> {
+pub fn activate<const D: usize>(input: Tensor<D>, bias: Option<Tensor<1>>, activation: Activation) -> Tensor<D> {
     #[cfg(feature = "cpu")]
     if fits(&input) {
         let bias = bias.unwrap_or_else(|| Tensor::zeros([input.dims()[D - 1]], &input.device()));
-        return run(activation::Activate(curve), [input.into(), bias.into()]);
+        return run(activation::Activate(activation), [input.into(), bias.into()]);
     }
-    plain::activate(input, bias, curve)
+    plain::activate(input, bias, activation)
 }
 
 /// Returns the exact GELU.
 #[must_use]
 pub fn gelu<const D: usize>(input: Tensor<D>) -> Tensor<D> {
-    activate(input, None, Curve::Gelu)
+    activate(input, None, Activation::Gelu)
 }
 
-/// Returns `curve(gate) * up`.
+/// Returns `activation(gate) * up`.
 ///
 /// # Shapes
 ///
 /// - `gate`, `up`, returns: equal
 #[must_use]
-pub fn gated<const D: usize>(gate: Tensor<D>, up: Tensor<D>, curve: Curve) -> Tensor<D> {
+pub fn gated<const D: usize>(gate: Tensor<D>, up: Tensor<D>, activation: Activation) -> Tensor<D> {
     #[cfg(feature = "cpu")]
     if fits(&gate) {
-        return run(activation::Gate(curve), [gate.into(), up.into()]);
+        return run(activation::Gate(activation), [gate.into(), up.into()]);
     }
-    plain::gated(gate, up, curve)
+    plain::gated(gate, up, activation)
 }
 
 /// Returns `silu(gate) * up`.
@@ -113,7 +96,7 @@ pub fn gated<const D: usize>(gate: Tensor<D>, up: Tensor<D>, curve: Curve) -> Te
 /// - `gate`, `up`, returns: equal
 #[must_use]
 pub fn silu_gate<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
-    gated(gate, up, Curve::Silu)
+    gated(gate, up, Activation::Silu)
 }
 
 /// Sets the elements that `mask` drops to 0 and scales the others.
@@ -122,12 +105,45 @@ pub fn silu_gate<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
 ///
 /// - `input`, returns: `[.., width]`
 #[must_use]
-pub fn drop_out<const D: usize>(input: Tensor<D>, mask: Mask) -> Tensor<D> {
+pub fn drop_out<const D: usize>(input: Tensor<D>, mask: DropoutMask) -> Tensor<D> {
     #[cfg(feature = "cpu")]
     if fits(&input) {
         return run(dropped::DropOut(mask), [input.into()]);
     }
     plain::drop_out(input, Some(mask))
+}
+
+/// Returns `input` times the transpose of `weight`.
+///
+/// # Shapes
+///
+/// - `input`: `[rows, in]`
+/// - `weight`: `[out, in]`
+/// - returns: `[rows, out]`
+#[must_use]
+pub fn product(input: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
+    #[cfg(feature = "cpu")]
+    if fits(&input) && fits(&weight) {
+        return run(product::Product, [input.into(), weight.into()]);
+    }
+    input.matmul(weight.transpose())
+}
+
+/// Returns the given rows of a table.
+///
+/// # Shapes
+///
+/// - `table`: `[n, width]`
+/// - returns: `[rows, width]`
+#[must_use]
+pub fn rows_of(table: Tensor<2>, rows: &[u32]) -> Tensor<2> {
+    let [n, _width] = table.dims();
+    assert!(rows.iter().all(|&row| (row as usize) < n), "the rows are in the table");
+    #[cfg(feature = "cpu")]
+    if fits(&table) {
+        return run(product::RowsOf(Arc::new(rows.to_vec())), [table.into()]);
+    }
+    plain::rows_of(table, rows)
 }
 
 /// Returns `input + bias`, in place where nothing else needs `input`.
@@ -170,7 +186,7 @@ pub struct Residual<const D: usize> {
     /// What went around the block.
     pub residual: Tensor<D>,
     /// The dropout of the projection.
-    pub dropout: Option<Mask>,
+    pub dropout: Option<DropoutMask>,
 }
 
 /// Returns the layer norm of `residual + dropout(hidden + bias)`.

@@ -19,8 +19,18 @@ pub mod gguf_tokenizer;
 pub mod tokenizer;
 pub mod weights;
 
-pub mod bert;
+pub mod activation;
+pub mod adapter;
+pub mod attention;
+pub mod cache;
 pub mod dropout;
+pub mod embedding;
+pub mod linear;
+pub mod norm;
+pub mod pass;
+pub mod rope;
+
+pub mod bert;
 pub mod encoder;
 pub mod roberta;
 
@@ -29,14 +39,18 @@ pub mod llama;
 
 pub mod random_model;
 
+mod config;
 mod error;
+#[cfg(test)]
+mod golden;
 mod limits;
 
-pub use decoder::{Decoder, LanguageModel, ScoredSequence};
+pub use decoder::{BatchedLanguageModel, Decoder, LanguageModel, ScoredSequence};
 pub use device::DeviceSpec;
 pub use dropout::Dropout;
 pub use encoder::{Encoder, EncoderModel};
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
+pub use pass::Padding;
 pub use tokenizer::Tokenizer;
 pub use workers::Workers;

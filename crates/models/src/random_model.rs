@@ -137,13 +137,25 @@ fn write(directory: &Path, config: &Value, shapes: &BTreeMap<String, Vec<usize>>
         let path = directory.join(name);
         fs::write(&path, format!("{json:#}\n")).map_err(Error::write(&path))?;
     }
-    let random = |(name, shape): (&String, &Vec<usize>)| (name.clone(), random_tensor(name, shape, seed));
+    let random = |(name, shape): (&String, &Vec<usize>)| (name.clone(), named_tensor(name, shape, seed));
     let tensors = shapes.iter().map(random).collect();
     weights::write(&directory.join("model.safetensors"), &tensors)
 }
 
+/// Returns a tensor of values between -1 and 1 that `seed` decides.
+#[cfg(test)]
+pub(crate) fn random_tensor<const D: usize>(
+    shape: [usize; D],
+    seed: u64,
+    device: &burn::tensor::Device,
+) -> burn::tensor::Tensor<D> {
+    let mut stream = ChaCha8Rng::seed_from_u64(seed);
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| 2.0 * stream.random::<f32>() - 1.0).collect();
+    burn::tensor::Tensor::from_data(burn::tensor::TensorData::new(values, shape), device)
+}
+
 /// Returns a tensor of its own random stream: normalizations near 1, biases near 0, matrices that keep the scale.
-fn random_tensor(name: &str, shape: &[usize], seed: u64) -> HostTensor {
+fn named_tensor(name: &str, shape: &[usize], seed: u64) -> HostTensor {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(name.as_bytes());

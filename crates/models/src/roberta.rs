@@ -7,7 +7,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use crate::bert::{self, BertConfig, BertEmbeddings, BertEncoder};
+use crate::bert::{BertConfig, BertEmbeddings, BertEncoder};
 use crate::dropout::Dropout;
 use crate::encoder::TokenBatch;
 
@@ -22,7 +22,7 @@ pub struct RobertaModel {
 }
 
 impl RobertaModel {
-    /// Creates the encoder with random weights.
+    /// Creates the encoder whose weights are yet to be loaded.
     #[must_use]
     pub fn init(config: &BertConfig, device: &Device) -> Self {
         Self {
@@ -47,11 +47,8 @@ impl RobertaModel {
     /// Panics if the batch is longer than `max_position_embeddings - padding_idx - 1`.
     #[must_use]
     pub fn forward(&self, batch: &TokenBatch, mut dropout: Option<&mut Dropout>) -> Tensor<3> {
-        let device = self.embeddings.device();
-        let shape = [batch.n_sequences(), batch.length()];
-        let positions = bert::int_tensor(self.positions(batch), shape, &device);
-        let hidden = self.embeddings.forward(batch.tokens(&device), positions, dropout.as_deref_mut());
-        self.encoder.forward(hidden, batch.key_bias(bert::MASKED, &device).as_ref(), dropout)
+        let hidden = self.embeddings.forward(batch, &self.positions(batch), dropout.as_deref_mut());
+        self.encoder.forward(hidden, batch, dropout)
     }
 
     fn positions(&self, batch: &TokenBatch) -> Vec<u32> {

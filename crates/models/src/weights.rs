@@ -1,9 +1,8 @@
 //! Weights between a checkpoint and a module, by name.
 //!
 //! A [`TensorSource`] gives named `f32` tensors one at a time ([`Checkpoint`] from safetensors, GGUF elsewhere);
-//! [`load`] puts them into a module whose field names spell the checkpoint's names, and [`save`] writes them back.
-//! A checkpoint keeps the weight of a linear layer as `[out, in]` and burn as `[in, out]`: every `Linear` is transposed
-//! on the way. A field named `gamma` or `beta` of a normalization is `weight` or `bias` in the checkpoint.
+//! [`load`] puts them into a module whose field names spell the checkpoint's names and whose tensors have the
+//! checkpoint's layout, and [`save`] writes them back.
 
 mod checkpoint;
 mod write;
@@ -12,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::nn::Initializer;
+use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::{Error, Result};
 
@@ -150,21 +150,15 @@ fn check(expected: &BTreeMap<String, Vec<usize>>, source: &impl TensorSource, na
     Err(Error::Weights { path: source.path().to_owned(), message: problems.join("; ") })
 }
 
-/// Where a traversal stands: the field names from the root, and the type that holds the innermost field.
+/// Where a traversal stands: the field names from the root.
 #[derive(Default)]
 struct Location {
-    fields: Vec<(String, bool)>,
+    fields: Vec<String>,
 }
 
 impl Location {
-    fn enter(&mut self, name: &str, container: &str) {
-        let name = match (container, name) {
-            ("Struct:LayerNorm" | "Struct:RmsNorm", "gamma") => "weight",
-            ("Struct:LayerNorm" | "Struct:RmsNorm", "beta") => "bias",
-            _ => name,
-        };
-        let is_transposed = container == "Struct:Linear" && name == "weight";
-        self.fields.push((name.to_owned(), is_transposed));
+    fn enter(&mut self, name: &str) {
+        self.fields.push(name.to_owned());
     }
 
     fn exit(&mut self) {
@@ -172,28 +166,7 @@ impl Location {
     }
 
     fn name(&self, names: &Names) -> String {
-        let fields: Vec<&str> = self.fields.iter().map(|(name, _)| name.as_str()).collect();
-        names.name(&fields.join("."))
-    }
-
-    fn is_transposed(&self) -> bool {
-        self.fields.last().is_some_and(|(_, is_transposed)| *is_transposed)
-    }
-
-    /// Returns `shape` in the layout of the other side.
-    fn shape(&self, mut shape: Vec<usize>) -> Vec<usize> {
-        if self.is_transposed() {
-            shape.reverse();
-        }
-        shape
-    }
-
-    /// Returns the values of a tensor of `shape` in the layout of the other side.
-    fn values(&self, values: Vec<f32>, shape: &[usize]) -> Vec<f32> {
-        match shape {
-            [rows, columns] if self.is_transposed() => transpose(&values, *rows, *columns),
-            _ => values,
-        }
+        names.name(&self.fields.join("."))
     }
 }
 
@@ -204,8 +177,8 @@ struct Shapes<'a> {
 }
 
 impl ModuleVisitor for Shapes<'_> {
-    fn enter_module(&mut self, name: &str, container_type: &str) {
-        self.location.enter(name, container_type);
+    fn enter_module(&mut self, name: &str, _container_type: &str) {
+        self.location.enter(name);
     }
 
     fn exit_module(&mut self, _name: &str, _container_type: &str) {
@@ -213,8 +186,7 @@ impl ModuleVisitor for Shapes<'_> {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let shape = self.location.shape(param.lazy_shape().to_vec());
-        self.found.insert(self.location.name(self.names), shape);
+        self.found.insert(self.location.name(self.names), param.lazy_shape().to_vec());
     }
 }
 
@@ -225,8 +197,8 @@ struct Collector<'a> {
 }
 
 impl ModuleVisitor for Collector<'_> {
-    fn enter_module(&mut self, name: &str, container_type: &str) {
-        self.location.enter(name, container_type);
+    fn enter_module(&mut self, name: &str, _container_type: &str) {
+        self.location.enter(name);
     }
 
     fn exit_module(&mut self, _name: &str, _container_type: &str) {
@@ -237,8 +209,7 @@ impl ModuleVisitor for Collector<'_> {
         let tensor = param.val();
         let shape = tensor.dims().to_vec();
         let values: Vec<f32> = tensor.into_data().iter::<f32>().collect();
-        let tensor = HostTensor { values: self.location.values(values, &shape), shape: self.location.shape(shape) };
-        self.tensors.insert(self.location.name(self.names), tensor);
+        self.tensors.insert(self.location.name(self.names), HostTensor { shape, values });
     }
 }
 
@@ -251,19 +222,16 @@ struct Loader<'a, S> {
 
 impl<S: TensorSource> Loader<'_, S> {
     fn read<const D: usize>(&self, param: Param<Tensor<D>>) -> Result<Param<Tensor<D>>> {
-        let shape = param.lazy_shape().to_vec();
-        let stored = self.location.shape(shape.clone());
         let values = self.source.read(&self.location.name(self.names))?;
-        let values = self.location.values(values, &stored);
-        let tensor = Tensor::from_data(TensorData::new(values, shape), &param.lazy_device());
+        let tensor = Tensor::from_data(TensorData::new(values, param.lazy_shape().to_vec()), &param.lazy_device());
         let id = param.id;
         Ok(param.transform_for_load(tensor, id))
     }
 }
 
 impl<S: TensorSource> ModuleMapper for Loader<'_, S> {
-    fn enter_module(&mut self, name: &str, container_type: &str) {
-        self.location.enter(name, container_type);
+    fn enter_module(&mut self, name: &str, _container_type: &str) {
+        self.location.enter(name);
     }
 
     fn exit_module(&mut self, _name: &str, _container_type: &str) {
@@ -281,20 +249,9 @@ impl<S: TensorSource> ModuleMapper for Loader<'_, S> {
     }
 }
 
-/// Returns the transpose of a row-major `[rows, columns]` matrix, tile by tile to stay in the cache.
-fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    const TILE: usize = 32;
-    let mut transposed = vec![0.0; values.len()];
-    for row_start in (0..rows).step_by(TILE) {
-        for column_start in (0..columns).step_by(TILE) {
-            for row in row_start..rows.min(row_start + TILE) {
-                for column in column_start..columns.min(column_start + TILE) {
-                    transposed[column * rows + row] = values[row * columns + column];
-                }
-            }
-        }
-    }
-    transposed
+/// Returns a parameter whose values are yet to be loaded.
+pub(crate) fn unloaded<const D: usize>(shape: [usize; D], device: &Device) -> Param<Tensor<D>> {
+    Initializer::Zeros.init(shape, device)
 }
 
 #[cfg(test)]

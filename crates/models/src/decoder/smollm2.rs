@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::{Decoder, LanguageModel, ScoredSequence};
-use crate::llama::tests::{device, golden_directory};
+use crate::golden::{device, directory};
 
 const TOLERANCE: f32 = 1e-3;
 
@@ -32,7 +32,7 @@ struct Selected {
 }
 
 fn golden() -> Golden {
-    let text = std::fs::read_to_string(golden_directory("smollm2.json")).unwrap();
+    let text = std::fs::read_to_string(directory("smollm2.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 

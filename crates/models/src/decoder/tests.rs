@@ -1,16 +1,9 @@
 //! Tests of the module above.
 
-use super::{Decoder, LanguageModel, ScoredSequence, nll};
-use crate::llama::LlamaCache;
-use crate::llama::tests::{Golden, assert_close, device, tiny};
-use crate::tokenizer::Tokenizer;
-
-fn decoder(name: &str) -> Decoder {
-    let json = r#"{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"x": 0}, "merges": []}}"#;
-    let inner = tokenizers::Tokenizer::from_bytes(json).unwrap();
-    let tokenizer = Tokenizer::from_inner(inner, "none".as_ref()).unwrap();
-    Decoder::new(tiny(name), tokenizer, &device())
-}
+use super::{BatchedLanguageModel, Decoder, LanguageModel, ScoredSequence, nll};
+use crate::cache::Cache;
+use crate::golden::{Golden, assert_close, decoder, device};
+use crate::pass::Padding;
 
 fn sequence(tokens: &[u32], prompt_tokens: usize) -> ScoredSequence {
     let (prompt, target) = tokens.split_at(prompt_tokens);
@@ -56,17 +49,17 @@ fn a_target_scored_from_the_cache_of_its_prompt_has_the_same_nll() {
 struct OneByOne(Decoder);
 
 impl LanguageModel for OneByOne {
-    type Cache = LlamaCache;
+    type Cache = Cache;
 
     fn vocabulary_size(&self) -> usize {
         self.0.vocabulary_size()
     }
 
-    fn new_cache(&self) -> LlamaCache {
+    fn new_cache(&self) -> Cache {
         self.0.new_cache()
     }
 
-    fn feed(&self, cache: &mut LlamaCache, tokens: &[u32]) -> Vec<f32> {
+    fn feed(&self, cache: &mut Cache, tokens: &[u32]) -> Vec<f32> {
         self.0.feed(cache, tokens)
     }
 
@@ -87,6 +80,34 @@ fn scoring_token_by_token_gives_the_same_nll() {
     let logits = model.feed(&mut cache, &golden.tokens[..5]);
     assert_close(&model.score_from(&cache, &logits, &golden.tokens[5..]), &golden.nll[4..]);
     assert!(model.score_from(&cache, &logits, &[]).is_empty());
+}
+
+#[test]
+fn a_row_gives_the_same_whatever_its_batch_and_the_side_of_the_padding() {
+    for name in ["llama_grouped", "llama_scaled"] {
+        let decoder = decoder(name);
+        let rows = [vec![3, 4, 5, 6, 7], vec![9], vec![8, 7, 3]];
+        let next = [vec![vec![1], vec![2], vec![3]], vec![vec![4, 5], vec![6], vec![7, 8, 9]]];
+        let alone = |row: usize| {
+            let mut cache = decoder.new_cache();
+            let first = decoder.feed(&mut cache, &rows[row]);
+            [first].into_iter().chain(next.iter().map(|next| decoder.feed(&mut cache, &next[row]))).collect::<Vec<_>>()
+        };
+        let alone: Vec<Vec<Vec<f32>>> = (0..3).map(alone).collect();
+        for padding in [Padding::Left, Padding::Right] {
+            let mut cache = decoder.new_cache();
+            let mut found = vec![decoder.feed_rows(&mut cache, &rows, padding)];
+            found.push(decoder.feed_rows(&mut cache, &next[0], padding));
+            let mut reversed = decoder.select_rows(&cache, &[2, 1, 0]);
+            let last: Vec<Vec<u32>> = next[1].iter().rev().cloned().collect();
+            let mut last = decoder.feed_rows(&mut reversed, &last, padding);
+            last.reverse();
+            found.push(last);
+            for (step, logits) in found.iter().enumerate() {
+                (0..3).for_each(|row| assert_close(&logits[row], &alone[row][step]));
+            }
+        }
+    }
 }
 
 #[test]

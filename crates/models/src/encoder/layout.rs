@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Encoder, EncoderModel, EncoderTemplate};
 use crate::bert::{self, BertConfig};
+use crate::config::Fields;
 use crate::roberta::RobertaModel;
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, HostTensor, Names, TensorSource};
@@ -39,9 +40,7 @@ pub(super) fn load(directory: &Path, device: &Device) -> Result<Encoder> {
         let message = format!("`{model_type}` is not an encoder that is implemented: expected bert or roberta");
         return Err(Error::config(&config_path, "model_type", message));
     }
-    let config: BertConfig = serde_json::from_value(config_json.clone())
-        .map_err(|source| Error::Json { path: config_path.clone(), source })?;
-    config.validate(&config_path)?;
+    let config = BertConfig::read(Fields::new(config_json.clone(), &config_path)?)?;
     check_pooling(directory)?;
     let tokenizer = Tokenizer::load(directory)?;
     tokenizer.check_fits(config.vocab_size, &config_path)?;

@@ -231,7 +231,7 @@ fn failure_with(file: &str, edit: impl Fn(&mut serde_json::Value)) -> String {
 fn a_computation_that_is_not_implemented_is_refused_by_its_key() {
     let failures = [
         failure_with("config.json", |config| config["model_type"] = "t5".into()),
-        failure_with("config.json", |config| config["hidden_act"] = "swish".into()),
+        failure_with("config.json", |config| config["hidden_act"] = "mish".into()),
         failure_with("config.json", |config| config["position_embedding_type"] = "relative_key".into()),
         failure_with("config.json", |config| config["is_decoder"] = true.into()),
         failure_with("config.json", |config| config["num_attention_heads"] = 5.into()),
@@ -240,16 +240,17 @@ fn a_computation_that_is_not_implemented_is_refused_by_its_key() {
         failure_with("modules.json", |modules| modules[2]["type"] = "sentence_transformers.models.Dense".into()),
         failure_with("sentence_bert_config.json", |config| config["do_lower_case"] = true.into()),
     ];
-    expect_test::expect![[r"
+    expect_test::expect![[r#"
         DIRECTORY/config.json: model_type: `t5` is not an encoder that is implemented: expected bert or roberta
-        DIRECTORY/config.json is not a valid configuration hidden_act: `swish` is not implemented: expected gelu, gelu_new or relu
-        DIRECTORY/config.json: position_embedding_type: `relative_key` is not implemented, only `absolute`
-        DIRECTORY/config.json: is_decoder: a decoder is not an encoder
+        DIRECTORY/config.json: hidden_act: `mish` is not implemented: expected gelu, gelu_new, relu or silu
+        DIRECTORY/config.json: position_embedding_type: "relative_key" is not implemented, only "absolute"
+        DIRECTORY/config.json: is_decoder: true is not implemented, only false
         DIRECTORY/config.json: num_attention_heads: does not divide hidden_size 32
-        DIRECTORY/config.json: quantization_config: quantized weights are not implemented
+        DIRECTORY/config.json: quantization_config: is not a key that this version knows
         DIRECTORY/1_Pooling/config.json: pooling_mode_cls_token: only the mean over tokens is implemented
         DIRECTORY/modules.json: type: `sentence_transformers.models.Dense` is not implemented
-        DIRECTORY/sentence_bert_config.json: do_lower_case: lowercasing outside the tokenizer is not implemented"]].assert_eq(&failures.join("\n"));
+        DIRECTORY/sentence_bert_config.json: do_lower_case: lowercasing outside the tokenizer is not implemented"#]]
+    .assert_eq(&failures.join("\n"));
 }
 
 #[test]
@@ -281,8 +282,8 @@ fn a_configuration_that_contradicts_itself_is_refused_by_its_key() {
         DIRECTORY/config.json: vocab_size: 20 is not above 297, the highest token of the tokenizer
         DIRECTORY/config.json: vocab_size: 298 is not above 500, the highest token of the tokenizer"]]
     .assert_eq(&failures.join("\n"));
-    let json = std::fs::read_to_string(golden_directory("bert_tiny").join("config.json")).unwrap();
-    let mut config: bert::BertConfig = serde_json::from_str(&json).unwrap();
+    let fields = crate::config::Fields::load(&golden_directory("bert_tiny").join("config.json")).unwrap();
+    let mut config = crate::bert::BertConfig::read(fields).unwrap();
     assert!(config.validate(Path::new("config.json")).is_ok());
     for eps in [f64::NAN, f64::INFINITY] {
         config.layer_norm_eps = eps;

@@ -7,6 +7,7 @@ use super::Gguf;
 use crate::Result;
 use crate::gguf_tokenizer;
 use crate::llama::LlamaConfig;
+use crate::rope::RopeScaling;
 use crate::weights::TensorSource;
 
 impl Gguf {
@@ -34,7 +35,8 @@ impl Gguf {
             max_position_embeddings: self.required("llama.context_length")?,
             rms_norm_eps: self.float("llama.attention.layer_norm_rms_epsilon")?.unwrap_or(1e-5),
             rope_theta: self.float("llama.rope.freq_base")?.unwrap_or(10_000.0),
-            rope_factor: self.rope_factor()?,
+            rope_scaling: self.rope_scaling()?,
+            attention_dropout: 0.0,
             tie_word_embeddings: !self.tensors.contains_key("output.weight"),
             attention_bias: self.tensors.contains_key("blk.0.attn_q.bias"),
             mlp_bias: self.tensors.contains_key("blk.0.ffn_gate.bias"),
@@ -79,15 +81,15 @@ impl Gguf {
         }
     }
 
-    fn rope_factor(&self) -> Result<f64> {
+    fn rope_scaling(&self) -> Result<RopeScaling> {
         let kind = self.text("llama.rope.scaling.type")?;
         let factor = match self.float("llama.rope.scaling.factor")? {
             Some(factor) => Some(factor),
             None => self.float("llama.rope.scale_linear")?,
         };
         match (kind, factor) {
-            (None | Some("none"), None) | (Some("none"), Some(_)) => Ok(1.0),
-            (None | Some("linear"), Some(factor)) => Ok(factor),
+            (None | Some("none"), None) | (Some("none"), Some(_)) => Ok(RopeScaling::None),
+            (None | Some("linear"), Some(factor)) => Ok(RopeScaling::Linear { factor }),
             (Some("linear"), None) => Err(self.error("llama.rope.scaling.factor is missing".to_owned())),
             (Some(other), _) => {
                 let message = format!("llama.rope.scaling.type `{other}` is not supported, only `linear`");

@@ -3,7 +3,7 @@
 use burn::backend::flex::FlexTensor;
 
 use super::lanes::{add, exp, for_chunks, for_each, normal, rows_per_task, sigmoid, total};
-use super::Curve;
+use crate::activation::Activation;
 use super::operation::{Operation, contiguous, flex, values};
 
 /// The square root of `2 / pi`.
@@ -12,7 +12,7 @@ const TANH_SCALE: f32 = 0.797_884_6;
 /// The cubic term of the approximation by a hyperbolic tangent.
 const TANH_CUBIC: f32 = 0.044_715;
 
-impl Curve {
+impl Activation {
     /// Returns the value and the derivative at `x`.
     #[inline(always)]
     fn at(self, x: f32) -> (f32, f32) {
@@ -21,7 +21,7 @@ impl Curve {
                 let (below, bell) = normal(x);
                 (x * below, (x * bell).mul_add(0.398_942_3, below))
             }
-            Self::GeluTanh => {
+            Self::GeluNew => {
                 // (1 + tanh(y)) / 2 is the logistic function of 2 y.
                 let square = x * x;
                 let gate = sigmoid(2.0 * TANH_SCALE * x * TANH_CUBIC.mul_add(square, 1.0));
@@ -36,21 +36,21 @@ impl Curve {
         }
     }
 
-    /// Calls `f` with this curve as a constant, so that loops over it have no branch.
+    /// Calls `f` with this activation as a constant, so that loops over it have no branch.
     #[inline(always)]
     fn fixed<R>(self, mut f: impl FnMut(Self) -> R) -> R {
         match self {
             Self::Gelu => f(Self::Gelu),
-            Self::GeluTanh => f(Self::GeluTanh),
+            Self::GeluNew => f(Self::GeluNew),
             Self::Silu => f(Self::Silu),
             Self::Relu => f(Self::Relu),
         }
     }
 }
 
-/// `curve(input + bias)`; inputs are `[.., width]` and `[width]`.
+/// `activation(input + bias)`; inputs are `[.., width]` and `[width]`.
 #[derive(Debug, Clone)]
-pub(super) struct Activate(pub(super) Curve);
+pub(super) struct Activate(pub(super) Activation);
 
 impl Operation<2> for Activate {
     type Saved = (FlexTensor, FlexTensor);
@@ -61,10 +61,10 @@ impl Operation<2> for Activate {
         let bias = values(&bias);
         let width = bias.len();
         for_chunks(output.storage_mut(), width * rows_per_task(width), #[inline(always)] |_, chunk| {
-            self.0.fixed(#[inline(always)] |curve| {
+            self.0.fixed(#[inline(always)] |activation| {
                 for row in chunk.chunks_exact_mut(width) {
                     for (x, b) in row.iter_mut().zip(bias) {
-                        *x = curve.at(*x + b).0;
+                        *x = activation.at(*x + b).0;
                     }
                 }
             });
@@ -81,7 +81,7 @@ impl Operation<2> for Activate {
         let sums = for_chunks(gradient.storage_mut(), size, #[inline(always)] |index, chunk| {
             let input = &input[index * size..][..chunk.len()];
             let mut sums = vec![0.0; width];
-            self.0.fixed(#[inline(always)] |curve| activate_backward(curve, chunk, input, bias, &mut sums));
+            self.0.fixed(#[inline(always)] |activation| activate_backward(activation, chunk, input, bias, &mut sums));
             sums
         });
         [Some(gradient), Some(flex(total(sums), &[width]))]
@@ -90,19 +90,19 @@ impl Operation<2> for Activate {
 
 /// Multiplies the gradient by the derivative and adds its rows to `sums`.
 #[inline(always)]
-fn activate_backward(curve: Curve, gradient: &mut [f32], input: &[f32], bias: &[f32], sums: &mut [f32]) {
+fn activate_backward(activation: Activation, gradient: &mut [f32], input: &[f32], bias: &[f32], sums: &mut [f32]) {
     let width = bias.len();
     for (row, input) in gradient.chunks_exact_mut(width).zip(input.chunks_exact(width)) {
         for ((g, x), b) in row.iter_mut().zip(input).zip(bias) {
-            *g *= curve.at(*x + b).1;
+            *g *= activation.at(*x + b).1;
         }
         add(sums, row);
     }
 }
 
-/// `curve(gate) * up`, element by element.
+/// `activation(gate) * up`, element by element.
 #[derive(Debug, Clone)]
-pub(super) struct Gate(pub(super) Curve);
+pub(super) struct Gate(pub(super) Activation);
 
 /// Elements of a task.
 const GATE_TASK: usize = 1 << 15;
@@ -116,9 +116,9 @@ impl Operation<2> for Gate {
         let up = values(&up);
         for_chunks(output.storage_mut(), GATE_TASK, #[inline(always)] |index, chunk| {
             let up = &up[index * GATE_TASK..][..chunk.len()];
-            self.0.fixed(#[inline(always)] |curve| {
+            self.0.fixed(#[inline(always)] |activation| {
                 for (gate, up) in chunk.iter_mut().zip(up) {
-                    *gate = curve.at(*gate).0 * up;
+                    *gate = activation.at(*gate).0 * up;
                 }
             });
         });
@@ -135,7 +135,7 @@ impl Operation<2> for Gate {
             gradients.chunks_mut(GATE_TASK).zip(ups.chunks_mut(GATE_TASK)).collect();
         for_each(&mut tasks, #[inline(always)] |index, (gradient, up)| {
             let gate = &gate[index * GATE_TASK..][..up.len()];
-            self.0.fixed(#[inline(always)] |curve| gate_backward(curve, gradient, up, gate));
+            self.0.fixed(#[inline(always)] |activation| gate_backward(activation, gradient, up, gate));
         });
         [Some(up), Some(gradient)]
     }
@@ -143,9 +143,9 @@ impl Operation<2> for Gate {
 
 /// Replaces `up` by the gradient of the gate and `gradient` by that of `up`.
 #[inline(always)]
-fn gate_backward(curve: Curve, gradient: &mut [f32], up: &mut [f32], gate: &[f32]) {
+fn gate_backward(activation: Activation, gradient: &mut [f32], up: &mut [f32], gate: &[f32]) {
     for ((g, u), x) in gradient.iter_mut().zip(up).zip(gate) {
-        let (value, slope) = curve.at(*x);
+        let (value, slope) = activation.at(*x);
         let upstream = *g;
         *g = upstream * value;
         *u *= upstream * slope;

@@ -13,7 +13,7 @@ use burn::backend::flex::{FlexTensor, Layout};
 use burn::backend::ops::FloatTensorOps;
 
 use super::lanes::{add, exp, map_indices, max, vectorized};
-use super::mask::{Mask, MaskRow};
+use super::mask::{DropoutMask, MaskRow};
 use super::operation::{Operation, flex, shape, values};
 
 /// Scores held at once: half of a processor core's second-level cache.
@@ -32,7 +32,7 @@ pub(super) struct Attend {
     pub(super) window: Option<usize>,
     /// Added to the scores, each dimension but the last equal to that of the scores or 1.
     pub(super) bias: Option<FlexTensor>,
-    pub(super) dropout: Option<Mask>,
+    pub(super) dropout: Option<DropoutMask>,
 }
 
 /// What the backward pass needs.

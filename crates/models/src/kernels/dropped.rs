@@ -3,12 +3,12 @@
 use burn::backend::flex::FlexTensor;
 
 use super::lanes::{add, for_chunks, rows_per_task, total};
-use super::mask::Mask;
+use super::mask::DropoutMask;
 use super::operation::{Operation, contiguous, flex, shape, values};
 
 /// Dropout of `[.., width]`.
 #[derive(Debug, Clone)]
-pub(super) struct DropOut(pub(super) Mask);
+pub(super) struct DropOut(pub(super) DropoutMask);
 
 impl Operation<1> for DropOut {
     type Saved = ();

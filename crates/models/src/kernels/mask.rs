@@ -4,13 +4,13 @@
 ///
 /// An element's fate depends on the seed, its row and its column alone: not on threads, blocks or vector width.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mask {
+pub struct DropoutMask {
     seed: u64,
     threshold: u32,
     scale: f32,
 }
 
-impl Mask {
+impl DropoutMask {
     /// Creates the mask of `seed` that drops with `probability`.
     ///
     /// # Panics
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn rows_and_columns_drop_the_asked_share() {
         for probability in [0.1, 0.5] {
-            let mask = Mask::new(3, probability);
+            let mask = DropoutMask::new(3, probability);
             let dropped = |row, column| f64::from(u8::from(mask.row(row).factor(column) == 0.0));
             let by_row = (0..20_000).map(|column| dropped(5, column)).sum::<f64>() / 20_000.0;
             let by_column = (0..20_000).map(|row| dropped(row, 5)).sum::<f64>() / 20_000.0;
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn neighbors_are_independent() {
-        let mask = Mask::new(9, 0.5);
+        let mask = DropoutMask::new(9, 0.5);
         let kept = |row: usize, column: usize| mask.row(row).factor(column) > 0.0;
         let agree = |f: &dyn Fn(usize) -> bool| (0..20_000).filter(|&i| f(i)).count();
         for same in [
             agree(&|i| kept(0, i) == kept(0, i + 1)),
             agree(&|i| kept(i, 0) == kept(i + 1, 0)),
-            agree(&|i| kept(i, i) == Mask::new(10, 0.5).row(i).factor(i).gt(&0.0)),
+            agree(&|i| kept(i, i) == DropoutMask::new(10, 0.5).row(i).factor(i).gt(&0.0)),
         ] {
             assert!((9_700..10_300).contains(&same), "{same}");
         }

@@ -4,7 +4,7 @@ use burn::backend::flex::FlexTensor;
 
 use super::dropped::sum_of_rows;
 use super::lanes::{add, for_chunks, rows_per_task, sum, sum_of, total};
-use super::mask::Mask;
+use super::mask::DropoutMask;
 use super::operation::{Operation, contiguous, flex, values};
 
 /// The normalization of `residual + dropout(input + bias)`.
@@ -13,7 +13,7 @@ use super::operation::{Operation, contiguous, flex, values};
 #[derive(Debug, Clone)]
 pub(super) struct ResidualLayerNorm {
     pub(super) epsilon: f32,
-    pub(super) dropout: Option<Mask>,
+    pub(super) dropout: Option<DropoutMask>,
 }
 
 /// What the backward pass of a normalization needs.

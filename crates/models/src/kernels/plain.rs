@@ -1,32 +1,33 @@
 //! The kernels as compositions of burn's operations, for devices that have their own.
 
+use burn::tensor::module::embedding;
 use burn::tensor::activation::{self, log_softmax, softmax};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::{AttentionRule, Curve, Mask, Pairing};
+use super::{AttentionRule, DropoutMask};
+use crate::activation::Activation;
+use crate::attention::MASKED;
+use crate::rope::Pairing;
 
-/// What is added to scores of keys that a query does not see.
-const UNSEEN: f32 = -1e9;
-
-pub(crate) fn activate<const D: usize>(input: Tensor<D>, bias: Option<Tensor<1>>, curve: Curve) -> Tensor<D> {
+pub(crate) fn activate<const D: usize>(input: Tensor<D>, bias: Option<Tensor<1>>, kind: Activation) -> Tensor<D> {
     let input = match bias {
         Some(bias) => input + bias.unsqueeze(),
         None => input,
     };
-    match curve {
-        Curve::Gelu => activation::gelu(input),
-        Curve::GeluTanh => activation::gelu_approximate(input),
-        Curve::Silu => activation::silu(input),
-        Curve::Relu => activation::relu(input),
+    match kind {
+        Activation::Gelu => activation::gelu(input),
+        Activation::GeluNew => activation::gelu_approximate(input),
+        Activation::Silu => activation::silu(input),
+        Activation::Relu => activation::relu(input),
     }
 }
 
-pub(crate) fn gated<const D: usize>(gate: Tensor<D>, up: Tensor<D>, curve: Curve) -> Tensor<D> {
-    activate(gate, None, curve) * up
+pub(crate) fn gated<const D: usize>(gate: Tensor<D>, up: Tensor<D>, kind: Activation) -> Tensor<D> {
+    activate(gate, None, kind) * up
 }
 
 /// Multiplies by the factors of a mask whose rows are all dimensions but the last.
-pub(crate) fn drop_out<const D: usize>(input: Tensor<D>, mask: Option<Mask>) -> Tensor<D> {
+pub(crate) fn drop_out<const D: usize>(input: Tensor<D>, mask: Option<DropoutMask>) -> Tensor<D> {
     let Some(mask) = mask else { return input };
     let shape = input.dims();
     let (width, rows) = (shape[D - 1], shape[..D - 1].iter().product());
@@ -52,18 +53,22 @@ pub(crate) fn rms_norm<const D: usize>(input: Tensor<D>, weight: Tensor<1>, epsi
     input * mean_square.add_scalar(epsilon).sqrt().recip() * weight.unsqueeze()
 }
 
+/// The heads of a group are rows of one product, so that keys and values are read where they are.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, rule: AttentionRule) -> Tensor<4> {
-    let [_batch, heads, length, _head_dim] = queries.dims();
-    let [_batch, _groups, total, _head_dim] = keys.dims();
-    let [keys, values] = [keys, values].map(|grouped| repeat_groups(grouped, heads));
-    let mut scores = queries.mul_scalar(rule.scale).matmul(keys.transpose());
+    let [batch, heads, length, head_dim] = queries.dims();
+    let [_batch, groups, total, _head_dim] = keys.dims();
+    let grouped = queries.mul_scalar(rule.scale).reshape([batch, groups, heads / groups * length, head_dim]);
+    let mut scores = grouped.matmul(keys.transpose()).reshape([batch, heads, length, total]);
     if let Some(bias) = rule.bias {
         scores = scores + bias;
     }
     if rule.causal || rule.window.is_some() {
-        scores = scores.clone() + unseen(length, total, &rule_of(rule.causal, rule.window), &scores.device());
+        let bias = unseen(length, total, &rule_of(rule.causal, rule.window), &scores.device());
+        scores = scores + bias;
     }
-    drop_out(softmax(scores, 3), rule.dropout).matmul(values)
+    let weights = drop_out(softmax(scores, 3), rule.dropout);
+    let weights = weights.reshape([batch, groups, heads / groups * length, total]);
+    weights.matmul(values).reshape([batch, heads, length, head_dim])
 }
 
 fn rule_of(causal: bool, window: Option<usize>) -> impl Fn(usize, usize) -> bool {
@@ -72,23 +77,11 @@ fn rule_of(causal: bool, window: Option<usize>) -> impl Fn(usize, usize) -> bool
     }
 }
 
-/// Returns 0 where the query at the end of `total` positions sees a key, and [`UNSEEN`] elsewhere.
+/// Returns 0 where the query at the end of `total` positions sees a key, and [`MASKED`] elsewhere.
 fn unseen(length: usize, total: usize, sees: &dyn Fn(usize, usize) -> bool, device: &Device) -> Tensor<4> {
-    let row = |query| (0..total).map(move |key| if sees(total - length + query, key) { 0.0 } else { UNSEEN });
+    let row = |query| (0..total).map(move |key| if sees(total - length + query, key) { 0.0 } else { MASKED });
     let values: Vec<f32> = (0..length).flat_map(row).collect();
     Tensor::from_data(TensorData::new(values, [1, 1, length, total]), device)
-}
-
-/// Repeats each group's keys or values for every head of the group.
-fn repeat_groups(grouped: Tensor<4>, heads: usize) -> Tensor<4> {
-    let [batch, groups, total, head_dim] = grouped.dims();
-    if groups == heads {
-        return grouped;
-    }
-    grouped
-        .unsqueeze_dim::<5>(2)
-        .expand([batch, groups, heads / groups, total, head_dim])
-        .reshape([batch, heads, total, head_dim])
 }
 
 pub(crate) fn rotate(heads: Tensor<4>, cosines: Tensor<4>, sines: Tensor<4>, pairing: Pairing) -> Tensor<4> {
@@ -97,7 +90,7 @@ pub(crate) fn rotate(heads: Tensor<4>, cosines: Tensor<4>, sines: Tensor<4>, pai
     let part = heads.clone().narrow(3, 0, 2 * half);
     let (first, second) = match pairing {
         Pairing::Halves => (part.clone().narrow(3, 0, half), part.narrow(3, half, half)),
-        Pairing::Interleaved => {
+        Pairing::Neighbors => {
             let pairs = part.reshape([batch, n_heads, length, half, 2]);
             let side = |index| pairs.clone().narrow(4, index, 1).squeeze_dim::<4>(4);
             (side(0), side(1))
@@ -107,7 +100,7 @@ pub(crate) fn rotate(heads: Tensor<4>, cosines: Tensor<4>, sines: Tensor<4>, pai
     let turned_second = second * cosines + first * sines;
     let turned = match pairing {
         Pairing::Halves => Tensor::cat(vec![turned_first, turned_second], 3),
-        Pairing::Interleaved => {
+        Pairing::Neighbors => {
             Tensor::stack::<5>(vec![turned_first, turned_second], 4).reshape([batch, n_heads, length, 2 * half])
         }
     };
@@ -117,8 +110,18 @@ pub(crate) fn rotate(heads: Tensor<4>, cosines: Tensor<4>, sines: Tensor<4>, pai
     Tensor::cat(vec![turned, heads.narrow(3, 2 * half, head_dim - 2 * half)], 3)
 }
 
+pub(crate) fn rows_of(table: Tensor<2>, rows: &[u32]) -> Tensor<2> {
+    let [_n, width] = table.dims();
+    let indices = indices(rows, &table.device()).unsqueeze::<2>();
+    embedding(table, indices).reshape([rows.len(), width])
+}
+
+fn indices(values: &[u32], device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i64> = values.iter().map(|&value| i64::from(value)).collect();
+    Tensor::from_data(values.as_slice(), device)
+}
+
 pub(crate) fn nll_of_rows(logits: Tensor<2>, targets: &[u32]) -> Tensor<1> {
-    let indices: Vec<i64> = targets.iter().map(|&target| i64::from(target)).collect();
-    let indices = Tensor::<1, Int>::from_data(indices.as_slice(), &logits.device()).unsqueeze_dim(1);
+    let indices = indices(targets, &logits.device()).unsqueeze_dim(1);
     log_softmax(logits, 1).gather(1, indices).squeeze_dim::<1>(1).neg()
 }

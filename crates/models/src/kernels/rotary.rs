@@ -2,9 +2,9 @@
 
 use burn::backend::flex::{FlexTensor, Layout};
 
-use super::Pairing;
 use super::lanes::{for_chunks, rows_per_task};
 use super::operation::{Operation, shape, values};
+use crate::rope::Pairing;
 
 /// Turns the first components of heads `[batch, heads, length, head_dim]`.
 ///
@@ -64,7 +64,7 @@ fn turn_head(pairing: Pairing, head: &mut [f32], cosines: &[f32], sines: &[f32],
                 (*x, *y) = turned(*x, *y, *cosine, *sine * direction);
             }
         }
-        Pairing::Interleaved => {
+        Pairing::Neighbors => {
             for ((pair, cosine), sine) in head.as_chunks_mut::<2>().0.iter_mut().zip(cosines).zip(sines) {
                 let (x, y) = turned(pair[0], pair[1], *cosine, *sine * direction);
                 *pair = [x, y];

@@ -5,6 +5,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::activation::Activation;
+use crate::rope::Pairing;
 
 /// What a kernel may differ by from the composition, relative to the largest value.
 const TOLERANCE: f32 = 2e-5;
@@ -63,27 +65,27 @@ fn vector(matrix: Tensor<2>) -> Tensor<1> {
     matrix.narrow(0, 0, 1).squeeze_dim(0)
 }
 
-const CURVES: [Curve; 4] = [Curve::Gelu, Curve::GeluTanh, Curve::Silu, Curve::Relu];
+const ACTIVATIONS: [Activation; 4] = [Activation::Gelu, Activation::GeluNew, Activation::Silu, Activation::Relu];
 
 #[test]
 fn activations_equal_their_compositions() {
-    for curve in CURVES {
+    for kind in ACTIVATIONS {
         for [rows, width] in [[1, 1], [3, 5], [700, 67]] {
             check(
                 [random(1, [rows, width]), random(2, [1, width])],
-                |[x, b]| activate(x, Some(vector(b)), curve),
-                |[x, b]| plain::activate(x, Some(vector(b)), curve),
+                |[x, b]| activate(x, Some(vector(b)), kind),
+                |[x, b]| plain::activate(x, Some(vector(b)), kind),
             );
         }
-        check([random(3, [5, 33])], |[x]| activate(x, None, curve), |[x]| plain::activate(x, None, curve));
+        check([random(3, [5, 33])], |[x]| activate(x, None, kind), |[x]| plain::activate(x, None, kind));
     }
 }
 
 #[test]
 fn gated_units_equal_their_composition() {
-    for curve in CURVES {
+    for kind in ACTIVATIONS {
         for shape in [[3, 5], [600, 67]] {
-            check([random(1, shape), random(2, shape)], |[g, u]| gated(g, u, curve), |[g, u]| plain::gated(g, u, curve));
+            check([random(1, shape), random(2, shape)], |[g, u]| gated(g, u, kind), |[g, u]| plain::gated(g, u, kind));
         }
     }
 }
@@ -91,8 +93,8 @@ fn gated_units_equal_their_composition() {
 #[test]
 fn activations_hold_their_limits() {
     let ends = Tensor::<1>::from_floats([-1e4, -20.0, 0.0, 20.0, 1e4], &device());
-    for curve in CURVES {
-        let values = numbers(activate(ends.clone(), None, curve));
+    for kind in ACTIVATIONS {
+        let values = numbers(activate(ends.clone(), None, kind));
         assert_close("limit", &values, &[0.0, 0.0, 0.0, 20.0, 1e4]);
     }
 }
@@ -113,7 +115,7 @@ fn normalizations_equal_their_compositions() {
 
 #[test]
 fn a_residual_and_its_normalization_equal_their_composition() {
-    for dropout in [None, Some(Mask::new(5, 0.3))] {
+    for dropout in [None, Some(DropoutMask::new(5, 0.3))] {
         for [rows, width] in [[5, 31], [700, 96]] {
             let vectors = [2, 4, 5].map(|seed| random(seed, [1, width]));
             let [b, w, s] = vectors;
@@ -134,12 +136,29 @@ fn a_residual_and_its_normalization_equal_their_composition() {
 
 #[test]
 fn element_wise_passes_equal_their_compositions() {
-    let mask = Mask::new(1, 0.25);
+    let mask = DropoutMask::new(1, 0.25);
     for [rows, width] in [[3, 5], [700, 67]] {
         let x = || random(1, [rows, width]);
         check([x()], |[x]| drop_out(x, mask), |[x]| plain::drop_out(x, Some(mask)));
         check([x(), random(2, [1, width])], |[x, b]| add_bias(x, vector(b)), |[x, b]| x + b);
     }
+}
+
+#[test]
+fn products_equal_their_composition() {
+    for [rows, input, output] in [[1, 3, 5], [40, 33, 20]] {
+        check(
+            [random(1, [rows, input]), random(2, [output, input])],
+            |[x, w]| product(x, w),
+            |[x, w]| x.matmul(w.transpose()),
+        );
+    }
+}
+
+#[test]
+fn rows_equal_their_composition() {
+    let rows = [4, 0, 4, 2, 4];
+    check([random(1, [6, 37])], |[x]| rows_of(x, &rows), |[x]| plain::rows_of(x, &rows));
 }
 
 /// Batch, heads, groups, length, total, head dimension.
@@ -186,7 +205,7 @@ fn attention_equals_its_composition() {
 fn attention_with_dropout_equals_its_composition() {
     for shape in SHAPES {
         for causal in [false, true] {
-            check_attention(shape, &AttentionRule { causal, dropout: Some(Mask::new(8, 0.2)), ..rule() });
+            check_attention(shape, &AttentionRule { causal, dropout: Some(DropoutMask::new(8, 0.2)), ..rule() });
         }
     }
 }
@@ -243,7 +262,7 @@ fn a_bias_that_needs_a_gradient_gets_one() {
 
 #[test]
 fn rotary_positions_equal_their_composition() {
-    for pairing in [Pairing::Halves, Pairing::Interleaved] {
+    for pairing in [Pairing::Halves, Pairing::Neighbors] {
         for [batch, tables, heads, length, dim, half] in [[2, 1, 3, 5, 8, 4], [2, 2, 1, 4, 10, 3], [1, 1, 9, 70, 64, 32]] {
             let angles = random(7, [tables, 1, length, half]);
             let table = |heads: &Tensor<4>, table: Tensor<4>| Tensor::from_data(table.into_data(), &heads.device());
@@ -280,8 +299,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
             let inputs = [1, 2, 3].map(|seed| like(seed, [4, 2, 200, 8]));
             let [q, k, v] = inputs.clone();
             let bias = like(4, [1, 1, 1, 8]).reshape([8]);
-            let attended = attention(q, k, v, AttentionRule { causal: true, dropout: Some(Mask::new(1, 0.1)), ..rule() });
-            let normed = layer_norm(activate(attended, Some(bias.clone()), Curve::Gelu), bias.clone(), bias, 1e-5);
+            let attended = attention(q, k, v, AttentionRule { causal: true, dropout: Some(DropoutMask::new(1, 0.1)), ..rule() });
+            let normed = layer_norm(activate(attended, Some(bias.clone()), Activation::Gelu), bias.clone(), bias, 1e-5);
             let gradients = normed.clone().square().sum().backward();
             (numbers(normed.inner()), inputs.map(|input| numbers(input.grad(&gradients).unwrap())))
         })

@@ -1,0 +1,143 @@
+//! The architectures of decoders behind one interface, and the forward pass over their layers.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+
+use crate::cache::{Cache, KeyValues};
+use crate::dropout::Dropout;
+use crate::embedding::Embedding;
+use crate::linear::Linear;
+use crate::llama::Llama;
+use crate::pass::{Pass, Rows};
+use crate::rope::Rope;
+
+/// What the forward pass needs to know of an architecture.
+#[derive(Debug, Clone)]
+pub struct NetworkShape {
+    /// Number of layers.
+    pub n_layers: usize,
+    /// Number of tokens.
+    pub vocab_size: usize,
+    /// Components of a hidden state.
+    pub hidden_size: usize,
+    /// Positions that the checkpoint was trained for.
+    pub context_tokens_max: usize,
+    /// Rotary positions, if the architecture has them.
+    pub rope: Option<Rope>,
+    /// What the layers with a sliding window see of what precedes, the position itself included.
+    pub sliding_window: Option<usize>,
+    /// Tokens that end a text.
+    pub eos: Vec<u32>,
+}
+
+/// A decoder without its tokenizer: one implementation for each architecture.
+pub trait Network {
+    /// Returns the sizes.
+    fn shape(&self) -> NetworkShape;
+
+    /// Returns the hidden states before the first layer.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch * length, hidden]`
+    fn embed(&self, pass: &Pass, dropout: Option<&mut Dropout>) -> Tensor<2>;
+
+    /// Returns the hidden states after layer `index`, whose keys and values are added to `cached`.
+    ///
+    /// # Shapes
+    ///
+    /// - `hidden`, returns: `[batch * length, hidden]`
+    fn layer(
+        &self,
+        index: usize,
+        hidden: Tensor<2>,
+        pass: &Pass,
+        cached: Option<&mut KeyValues>,
+        dropout: Option<&mut Dropout>,
+    ) -> Tensor<2>;
+
+    /// Returns next-token logits from the hidden states after the last layer.
+    ///
+    /// # Shapes
+    ///
+    /// - `hidden`: `[rows, hidden]`
+    /// - returns: `[rows, vocabulary]`
+    fn head(&self, hidden: Tensor<2>) -> Tensor<2>;
+
+    /// Returns the table of tokens under its name in the checkpoint (`model.embed_tokens`).
+    fn token_embedding(&mut self) -> (&'static str, &mut Embedding);
+
+    /// Returns every linear layer under its name in the checkpoint, a head that is not tied included (`lm_head`).
+    fn linears(&mut self) -> Vec<(String, &mut Linear)>;
+}
+
+/// A decoder of any architecture.
+#[derive(Module, Debug)]
+pub enum DecoderModel {
+    /// Llama, Code Llama, DeepSeek-Coder, SmolLM2.
+    Llama(Llama),
+}
+
+impl DecoderModel {
+    /// Returns the architecture's implementation.
+    #[must_use]
+    pub fn network(&self) -> &dyn Network {
+        match self {
+            Self::Llama(model) => model,
+        }
+    }
+
+    /// Returns the architecture's implementation, to be adapted.
+    pub fn network_mut(&mut self) -> &mut dyn Network {
+        match self {
+            Self::Llama(model) => model,
+        }
+    }
+
+    /// Returns the device of the weights, with their gradient setting.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        match self {
+            Self::Llama(model) => model.model.embed_tokens.device(),
+        }
+    }
+
+    /// Returns the pass that reads `rows` after what `cache` holds.
+    #[must_use]
+    pub fn pass(&self, rows: Rows, cache: Option<&Cache>) -> Pass {
+        let shape = self.network().shape();
+        Pass::new(rows, cache, shape.rope.as_ref(), shape.sliding_window, &self.device())
+    }
+
+    /// Returns the hidden states after the last layer, before the final norm; `rows` continue what the cache holds and
+    /// are added to it.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch * length, hidden]`
+    #[must_use]
+    pub fn hidden(&self, rows: Rows, mut cache: Option<&mut Cache>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
+        let network = self.network();
+        let pass = self.pass(rows, cache.as_deref());
+        let mut hidden = network.embed(&pass, dropout.as_deref_mut());
+        for index in 0..network.shape().n_layers {
+            let cached = cache.as_mut().map(|cache| cache.layer_mut(index));
+            hidden = network.layer(index, hidden, &pass, cached, dropout.as_deref_mut());
+        }
+        if let Some(cache) = cache {
+            cache.advance(pass.positions(), pass.length());
+        }
+        hidden
+    }
+
+    /// Returns next-token logits from the hidden states after the last layer.
+    ///
+    /// # Shapes
+    ///
+    /// - `hidden`: `[rows, hidden]`
+    /// - returns: `[rows, vocabulary]`
+    #[must_use]
+    pub fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
+        self.network().head(hidden)
+    }
+}

@@ -1,0 +1,78 @@
+//! Tables of one vector per token or position.
+
+use burn::module::{Module, Param};
+use burn::tensor::{DType, Device, Tensor};
+
+use crate::adapter::TrainableRows;
+use crate::kernels;
+use crate::linear::{Precision, product};
+use crate::weights::unloaded;
+
+/// A table of one vector per token (or position).
+#[derive(Module, Debug)]
+pub struct Embedding {
+    /// `[vocabulary, width]`.
+    pub weight: Param<Tensor<2>>,
+    /// Rows that are trained in place of the table's.
+    pub rows: Option<TrainableRows>,
+    #[module(skip)]
+    precision: Precision,
+}
+
+impl Embedding {
+    /// Creates a table whose vectors are yet to be loaded.
+    #[must_use]
+    pub fn new(n: usize, width: usize, device: &Device) -> Self {
+        Self { weight: unloaded([n, width], device), rows: None, precision: Precision::F32 }
+    }
+
+    /// Returns the number of vectors.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.weight.lazy_shape()[0]
+    }
+
+    /// Returns the device of the table, with its gradient setting.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.weight.lazy_device()
+    }
+
+    /// Sets the type in which [`Self::products`] are computed.
+    pub fn set_precision(&mut self, precision: Precision) {
+        self.precision = precision;
+    }
+
+    /// Returns the vector of every token.
+    ///
+    /// # Shapes
+    ///
+    /// - `tokens`: `[n]`
+    /// - returns: `[n, width]`
+    #[must_use]
+    pub fn forward(&self, tokens: &[u32]) -> Tensor<2> {
+        let vectors = kernels::rows_of(self.weight.val(), tokens).cast(DType::F32);
+        match &self.rows {
+            Some(rows) => rows.replace(vectors, tokens),
+            None => vectors,
+        }
+    }
+
+    /// Returns the product of every input with every vector of the table: logits, where the table is the head too.
+    ///
+    /// # Shapes
+    ///
+    /// - `input`: `[n, width]`
+    /// - returns: `[n, vocabulary]`
+    #[must_use]
+    pub fn products(&self, input: Tensor<2>) -> Tensor<2> {
+        let products = match self.precision {
+            Precision::F32 => kernels::product(input.clone(), self.weight.val()),
+            precision => product(input.clone(), self.weight.val().transpose(), precision),
+        };
+        match &self.rows {
+            Some(rows) => rows.replace_products(products, input),
+            None => products,
+        }
+    }
+}
