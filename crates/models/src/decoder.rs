@@ -9,9 +9,9 @@ mod network;
 
 pub use network::{DecoderModel, Network, NetworkShape};
 
-use crate::kernels;
 use crate::Result;
 use crate::cache::Cache;
+use crate::kernels;
 use crate::pass::{Padding, Rows};
 use crate::tokenizer::Tokenizer;
 

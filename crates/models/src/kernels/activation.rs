@@ -3,8 +3,8 @@
 use burn::backend::flex::FlexTensor;
 
 use super::lanes::{add, exp, for_chunks, for_each, normal, rows_per_task, sigmoid, total};
-use crate::activation::Activation;
 use super::operation::{Operation, contiguous, flex, values};
+use crate::activation::Activation;
 
 /// The square root of `2 / pi`.
 const TANH_SCALE: f32 = 0.797_884_6;
@@ -60,15 +60,23 @@ impl Operation<2> for Activate {
         let saved = saving.then(|| (output.clone(), bias.clone()));
         let bias = values(&bias);
         let width = bias.len();
-        for_chunks(output.storage_mut(), width * rows_per_task(width), #[inline(always)] |_, chunk| {
-            self.0.fixed(#[inline(always)] |activation| {
-                for row in chunk.chunks_exact_mut(width) {
-                    for (x, b) in row.iter_mut().zip(bias) {
-                        *x = activation.at(*x + b).0;
-                    }
-                }
-            });
-        });
+        for_chunks(
+            output.storage_mut(),
+            width * rows_per_task(width),
+            #[inline(always)]
+            |_, chunk| {
+                self.0.fixed(
+                    #[inline(always)]
+                    |activation| {
+                        for row in chunk.chunks_exact_mut(width) {
+                            for (x, b) in row.iter_mut().zip(bias) {
+                                *x = activation.at(*x + b).0;
+                            }
+                        }
+                    },
+                );
+            },
+        );
         (output, saved)
     }
 
@@ -78,12 +86,20 @@ impl Operation<2> for Activate {
         let [input, bias] = [&input, &bias].map(values);
         let width = bias.len();
         let size = width * rows_per_task(width);
-        let sums = for_chunks(gradient.storage_mut(), size, #[inline(always)] |index, chunk| {
-            let input = &input[index * size..][..chunk.len()];
-            let mut sums = vec![0.0; width];
-            self.0.fixed(#[inline(always)] |activation| activate_backward(activation, chunk, input, bias, &mut sums));
-            sums
-        });
+        let sums = for_chunks(
+            gradient.storage_mut(),
+            size,
+            #[inline(always)]
+            |index, chunk| {
+                let input = &input[index * size..][..chunk.len()];
+                let mut sums = vec![0.0; width];
+                self.0.fixed(
+                    #[inline(always)]
+                    |activation| activate_backward(activation, chunk, input, bias, &mut sums),
+                );
+                sums
+            },
+        );
         [Some(gradient), Some(flex(total(sums), &[width]))]
     }
 }
@@ -114,14 +130,22 @@ impl Operation<2> for Gate {
         let [mut output, up] = inputs.map(contiguous);
         let saved = saving.then(|| [output.clone(), up.clone()]);
         let up = values(&up);
-        for_chunks(output.storage_mut(), GATE_TASK, #[inline(always)] |index, chunk| {
-            let up = &up[index * GATE_TASK..][..chunk.len()];
-            self.0.fixed(#[inline(always)] |activation| {
-                for (gate, up) in chunk.iter_mut().zip(up) {
-                    *gate = activation.at(*gate).0 * up;
-                }
-            });
-        });
+        for_chunks(
+            output.storage_mut(),
+            GATE_TASK,
+            #[inline(always)]
+            |index, chunk| {
+                let up = &up[index * GATE_TASK..][..chunk.len()];
+                self.0.fixed(
+                    #[inline(always)]
+                    |activation| {
+                        for (gate, up) in chunk.iter_mut().zip(up) {
+                            *gate = activation.at(*gate).0 * up;
+                        }
+                    },
+                );
+            },
+        );
         (output, saved)
     }
 
@@ -133,10 +157,17 @@ impl Operation<2> for Gate {
         let ups: &mut [f32] = up.storage_mut();
         let mut tasks: Vec<(&mut [f32], &mut [f32])> =
             gradients.chunks_mut(GATE_TASK).zip(ups.chunks_mut(GATE_TASK)).collect();
-        for_each(&mut tasks, #[inline(always)] |index, (gradient, up)| {
-            let gate = &gate[index * GATE_TASK..][..up.len()];
-            self.0.fixed(#[inline(always)] |activation| gate_backward(activation, gradient, up, gate));
-        });
+        for_each(
+            &mut tasks,
+            #[inline(always)]
+            |index, (gradient, up)| {
+                let gate = &gate[index * GATE_TASK..][..up.len()];
+                self.0.fixed(
+                    #[inline(always)]
+                    |activation| gate_backward(activation, gradient, up, gate),
+                );
+            },
+        );
         [Some(up), Some(gradient)]
     }
 }

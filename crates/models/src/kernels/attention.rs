@@ -63,9 +63,8 @@ impl Operation<3> for Attend {
     fn backward(&self, saved: Attended, gradient: FlexTensor, _wanted: [bool; 3]) -> [Option<FlexTensor>; 3] {
         let gradient = with_contiguous_rows(gradient);
         let sizes = Sizes::new(&saved.inputs);
-        let results = map_indices(sizes.batch * sizes.groups, |index| {
-            self.backward_group(&saved, &gradient, sizes, index)
-        });
+        let results =
+            map_indices(sizes.batch * sizes.groups, |index| self.backward_group(&saved, &gradient, sizes, index));
         let mut queries = Vec::with_capacity(sizes.batch * sizes.heads);
         let (mut keys, mut values) = (Vec::with_capacity(results.len()), Vec::with_capacity(results.len()));
         for (query, key, value) in results {
@@ -95,7 +94,8 @@ impl Attend {
         let grouped = Sizes { heads: groups, length: heads / groups, ..sizes };
         let rule = Self { causal: false, window: None, ..self.clone() };
         let seen = self.window.map_or(0, |window| total.saturating_sub(window))..total;
-        let results = map_indices(batch * groups, |index| rule.forward_block(&inputs, grouped, index, 0..heads / groups, &seen));
+        let results =
+            map_indices(batch * groups, |index| rule.forward_block(&inputs, grouped, index, 0..heads / groups, &seen));
         let output = results.into_iter().flat_map(|(output, _)| output).collect();
         flex(output, &[batch, heads, 1, dim])
     }
@@ -132,24 +132,30 @@ impl Attend {
         );
         let width = seen.len();
         let row_of = |row| Row { rule: self, sizes, batch, head, row, seen };
-        let totals: Vec<(f32, f32)> = vectorized(#[inline(always)] || {
-            let scores: &mut [f32] = scores.storage_mut();
-            let mut totals = vec![(0.0, 0.0); rows.len()];
-            for ((row, scores), total) in rows.clone().zip(scores.chunks_exact_mut(width)).zip(&mut totals) {
-                *total = row_of(row).weigh(scores);
-            }
-            totals
-        });
-        let mut output = Flex::float_matmul(scores, matrix(values, batch, group, seen.clone()));
-        vectorized(#[inline(always)] || {
-            let output: &mut [f32] = output.storage_mut();
-            for (row, (_, total)) in output.chunks_exact_mut(sizes.dim).zip(&totals) {
-                let scale = if *total > 0.0 { total.recip() } else { 0.0 };
-                for x in row.iter_mut() {
-                    *x *= scale;
+        let totals: Vec<(f32, f32)> = vectorized(
+            #[inline(always)]
+            || {
+                let scores: &mut [f32] = scores.storage_mut();
+                let mut totals = vec![(0.0, 0.0); rows.len()];
+                for ((row, scores), total) in rows.clone().zip(scores.chunks_exact_mut(width)).zip(&mut totals) {
+                    *total = row_of(row).weigh(scores);
                 }
-            }
-        });
+                totals
+            },
+        );
+        let mut output = Flex::float_matmul(scores, matrix(values, batch, group, seen.clone()));
+        vectorized(
+            #[inline(always)]
+            || {
+                let output: &mut [f32] = output.storage_mut();
+                for (row, (_, total)) in output.chunks_exact_mut(sizes.dim).zip(&totals) {
+                    let scale = if *total > 0.0 { total.recip() } else { 0.0 };
+                    for x in row.iter_mut() {
+                        *x *= scale;
+                    }
+                }
+            },
+        );
         let totals = totals.into_iter().map(|(max, total)| max + total.ln()).collect();
         (self::values(&output).to_vec(), totals)
     }
@@ -170,13 +176,17 @@ impl Attend {
         let queries = heads.map(|head| {
             let mut queries = Vec::with_capacity(sizes.length * sizes.dim);
             for (rows, seen) in self.blocks(sizes) {
-                let [query, key, value] = self.backward_block(saved, gradient, sizes, [batch, head, group], rows, &seen);
+                let [query, key, value] =
+                    self.backward_block(saved, gradient, sizes, [batch, head, group], rows, &seen);
                 queries.extend_from_slice(self::values(&query));
                 let range = seen.start * sizes.dim..seen.end * sizes.dim;
-                vectorized(#[inline(always)] || {
-                    add(&mut keys[range.clone()], self::values(&key));
-                    add(&mut values[range], self::values(&value));
-                });
+                vectorized(
+                    #[inline(always)]
+                    || {
+                        add(&mut keys[range.clone()], self::values(&key));
+                        add(&mut values[range], self::values(&value));
+                    },
+                );
             }
             queries
         });
@@ -202,15 +212,18 @@ impl Attend {
         let mut slopes = Flex::float_matmul(gradient.clone(), transposed(values));
         let totals = &saved.totals[(batch * sizes.heads + head) * sizes.length..];
         let row_of = |row| Row { rule: self, sizes, batch, head, row, seen };
-        vectorized(#[inline(always)] || {
-            let scores: &mut [f32] = scores.storage_mut();
-            let slopes: &mut [f32] = slopes.storage_mut();
-            let pairs = scores.chunks_exact_mut(seen.len()).zip(slopes.chunks_exact_mut(seen.len()));
-            for (index, (row, (scores, slopes))) in rows.clone().zip(pairs).enumerate() {
-                let along = dot(row_values(&output, index), row_values(&gradient, index));
-                row_of(row).backward(scores, slopes, totals[row], along);
-            }
-        });
+        vectorized(
+            #[inline(always)]
+            || {
+                let scores: &mut [f32] = scores.storage_mut();
+                let slopes: &mut [f32] = slopes.storage_mut();
+                let pairs = scores.chunks_exact_mut(seen.len()).zip(slopes.chunks_exact_mut(seen.len()));
+                for (index, (row, (scores, slopes))) in rows.clone().zip(pairs).enumerate() {
+                    let along = dot(row_values(&output, index), row_values(&gradient, index));
+                    row_of(row).backward(scores, slopes, totals[row], along);
+                }
+            },
+        );
         [
             Flex::float_matmul(slopes.clone(), keys),
             Flex::float_matmul(transposed(slopes), queries),
@@ -302,14 +315,22 @@ impl Row<'_> {
         let scores = self.biased(scores);
         let max = max(scores).max(f32::MIN);
         let total = match self.mask() {
-            None => super::lanes::replace_and_sum(scores, #[inline(always)] |_, x| {
-                let weight = exp(x - max);
-                (weight, weight)
-            }),
-            Some(mask) => super::lanes::replace_and_sum(scores, #[inline(always)] |column, x| {
-                let weight = exp(x - max);
-                (weight * mask.factor(first + column), weight)
-            }),
+            None => super::lanes::replace_and_sum(
+                scores,
+                #[inline(always)]
+                |_, x| {
+                    let weight = exp(x - max);
+                    (weight, weight)
+                },
+            ),
+            Some(mask) => super::lanes::replace_and_sum(
+                scores,
+                #[inline(always)]
+                |column, x| {
+                    let weight = exp(x - max);
+                    (weight * mask.factor(first + column), weight)
+                },
+            ),
         };
         (max, total)
     }
@@ -407,5 +428,10 @@ fn row_values(matrix: &FlexTensor, row: usize) -> &[f32] {
 
 #[inline(always)]
 fn dot(xs: &[f32], ys: &[f32]) -> f32 {
-    super::lanes::sum_of(xs, ys, #[inline(always)] |x, y| x * y)
+    super::lanes::sum_of(
+        xs,
+        ys,
+        #[inline(always)]
+        |x, y| x * y,
+    )
 }

@@ -27,14 +27,19 @@ impl DropOut {
         let mut tensor = contiguous(tensor);
         let width = shape(&tensor).last().copied().unwrap_or(1).max(1);
         let rows = rows_per_task(width);
-        for_chunks(tensor.storage_mut(), width * rows, #[inline(always)] |index, chunk| {
-            for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
-                let mask = self.0.row(index * rows + row);
-                for (column, value) in values.iter_mut().enumerate() {
-                    *value *= mask.factor(column);
+        for_chunks(
+            tensor.storage_mut(),
+            width * rows,
+            #[inline(always)]
+            |index, chunk| {
+                for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
+                    let mask = self.0.row(index * rows + row);
+                    for (column, value) in values.iter_mut().enumerate() {
+                        *value *= mask.factor(column);
+                    }
                 }
-            }
-        });
+            },
+        );
         tensor
     }
 }
@@ -51,11 +56,16 @@ impl Operation<2> for AddBias {
         let [mut output, bias] = inputs.map(contiguous);
         let bias = values(&bias);
         let width = bias.len();
-        for_chunks(output.storage_mut(), width * rows_per_task(width), #[inline(always)] |_, chunk| {
-            for row in chunk.chunks_exact_mut(width) {
-                add(row, bias);
-            }
-        });
+        for_chunks(
+            output.storage_mut(),
+            width * rows_per_task(width),
+            #[inline(always)]
+            |_, chunk| {
+                for row in chunk.chunks_exact_mut(width) {
+                    add(row, bias);
+                }
+            },
+        );
         (output, Some(width))
     }
 
@@ -71,14 +81,17 @@ pub(super) fn sum_of_rows(tensor: &FlexTensor, width: usize) -> FlexTensor {
     let rows = rows_per_task(width);
     let values = values(tensor);
     let parts = super::lanes::map_indices(values.len().div_ceil(width * rows), |index| {
-        super::lanes::vectorized(#[inline(always)] || {
-            let chunk = &values[index * width * rows..];
-            let mut sums = vec![0.0; width];
-            for row in chunk.chunks_exact(width).take(rows) {
-                add(&mut sums, row);
-            }
-            sums
-        })
+        super::lanes::vectorized(
+            #[inline(always)]
+            || {
+                let chunk = &values[index * width * rows..];
+                let mut sums = vec![0.0; width];
+                for row in chunk.chunks_exact(width).take(rows) {
+                    add(&mut sums, row);
+                }
+                sums
+            },
+        )
     });
     flex(total(parts), &[width])
 }

@@ -39,7 +39,12 @@ pub(super) fn for_chunks<R: Send>(
     chunk: usize,
     f: impl Fn(usize, &mut [f32]) -> R + Sync + Send,
 ) -> Vec<R> {
-    let f = |(index, chunk): (usize, &mut [f32])| vectorized(#[inline(always)] || f(index, chunk));
+    let f = |(index, chunk): (usize, &mut [f32])| {
+        vectorized(
+            #[inline(always)]
+            || f(index, chunk),
+        )
+    };
     if parallel() && values.len() > chunk {
         values.par_chunks_mut(chunk).enumerate().map(f).collect()
     } else {
@@ -49,7 +54,12 @@ pub(super) fn for_chunks<R: Send>(
 
 /// Applies `f` to every item and its index, by the threads of the pool; each call is vectorized.
 pub(super) fn for_each<T: Send>(items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
-    let f = |(index, item): (usize, &mut T)| vectorized(#[inline(always)] || f(index, item));
+    let f = |(index, item): (usize, &mut T)| {
+        vectorized(
+            #[inline(always)]
+            || f(index, item),
+        )
+    };
     if parallel() { items.par_iter_mut().enumerate().for_each(f) } else { items.iter_mut().enumerate().for_each(f) }
 }
 
@@ -65,7 +75,12 @@ pub(super) fn add(xs: &mut [f32], ys: &[f32]) {
 pub(super) fn total(parts: Vec<Vec<f32>>) -> Vec<f32> {
     let mut parts = parts.into_iter();
     let mut total = parts.next().unwrap_or_default();
-    parts.for_each(|part| vectorized(#[inline(always)] || add(&mut total, &part)));
+    parts.for_each(|part| {
+        vectorized(
+            #[inline(always)]
+            || add(&mut total, &part),
+        )
+    });
     total
 }
 
@@ -129,19 +144,33 @@ pub(super) fn sum_of(xs: &[f32], ys: &[f32], f: impl Fn(f32, f32) -> f32) -> f32
     for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
         *lane += f(*x, *y);
     }
-    fold(lanes, #[inline(always)] |a, b| a + b)
+    fold(
+        lanes,
+        #[inline(always)]
+        |a, b| a + b,
+    )
 }
 
 /// Returns the sum.
 #[inline(always)]
 pub(super) fn sum(xs: &[f32]) -> f32 {
-    sum_of(xs, xs, #[inline(always)] |x, _| x)
+    sum_of(
+        xs,
+        xs,
+        #[inline(always)]
+        |x, _| x,
+    )
 }
 
 /// Returns the sum of `f` of every element.
 #[inline(always)]
 pub(super) fn sum_with(xs: &[f32], f: impl Fn(f32) -> f32) -> f32 {
-    sum_of(xs, xs, #[inline(always)] |x, _| f(x))
+    sum_of(
+        xs,
+        xs,
+        #[inline(always)]
+        |x, _| f(x),
+    )
 }
 
 /// Returns the largest element.
@@ -178,7 +207,11 @@ pub(super) fn replace_and_sum(xs: &mut [f32], f: impl Fn(usize, f32) -> (f32, f3
         *x = value;
         *sum += term;
     }
-    fold(lanes, #[inline(always)] |a, b| a + b)
+    fold(
+        lanes,
+        #[inline(always)]
+        |a, b| a + b,
+    )
 }
 
 #[inline(always)]
@@ -216,7 +249,9 @@ mod tests {
 
     #[test]
     fn the_normal_distribution_has_its_tabulated_values() {
-        for (x, expected) in [(0.0, 0.5), (0.5, 0.691_462_46), (1.0, 0.841_344_75), (2.0, 0.977_249_87), (4.0, 0.999_968_3)] {
+        for (x, expected) in
+            [(0.0, 0.5), (0.5, 0.691_462_46), (1.0, 0.841_344_75), (2.0, 0.977_249_87), (4.0, 0.999_968_3)]
+        {
             assert!((normal(x).0 - expected).abs() < 3e-7, "{x}");
             assert!((normal(-x).0 - (1.0 - expected)).abs() < 3e-7, "-{x}");
         }

@@ -22,7 +22,10 @@ impl Operation<1> for NllOfRows {
         let vocabulary = shape(&logits)[1];
         let rows = values(&logits);
         let totals = map_indices(self.targets.len(), |row| {
-            vectorized(#[inline(always)] || log_total(&rows[row * vocabulary..(row + 1) * vocabulary]))
+            vectorized(
+                #[inline(always)]
+                || log_total(&rows[row * vocabulary..(row + 1) * vocabulary]),
+            )
         });
         let picked = self.targets.iter().zip(rows.chunks_exact(vocabulary)).map(|(&target, row)| row[target as usize]);
         let nlls: Vec<f32> = totals.iter().zip(picked).map(|(total, logit)| total - logit).collect();
@@ -36,16 +39,21 @@ impl Operation<1> for NllOfRows {
         let gradient = contiguous(gradient);
         let gradient = values(&gradient);
         let rows = rows_per_task(vocabulary);
-        for_chunks(logits.storage_mut(), rows * vocabulary, #[inline(always)] |index, chunk| {
-            for (row, logits) in chunk.chunks_exact_mut(vocabulary).enumerate() {
-                let row = index * rows + row;
-                let (total, scale) = (totals[row], gradient[row]);
-                for x in logits.iter_mut() {
-                    *x = exp(*x - total) * scale;
+        for_chunks(
+            logits.storage_mut(),
+            rows * vocabulary,
+            #[inline(always)]
+            |index, chunk| {
+                for (row, logits) in chunk.chunks_exact_mut(vocabulary).enumerate() {
+                    let row = index * rows + row;
+                    let (total, scale) = (totals[row], gradient[row]);
+                    for x in logits.iter_mut() {
+                        *x = exp(*x - total) * scale;
+                    }
+                    logits[self.targets[row] as usize] -= scale;
                 }
-                logits[self.targets[row] as usize] -= scale;
-            }
-        });
+            },
+        );
         [Some(logits)]
     }
 }
@@ -54,5 +62,10 @@ impl Operation<1> for NllOfRows {
 #[inline(always)]
 fn log_total(logits: &[f32]) -> f32 {
     let max = max(logits);
-    max + sum_with(logits, #[inline(always)] |x| exp(x - max)).ln()
+    max + sum_with(
+        logits,
+        #[inline(always)]
+        |x| exp(x - max),
+    )
+    .ln()
 }

@@ -34,25 +34,35 @@ impl Operation<5> for ResidualLayerNorm {
         let width = values(&weight).len();
         let size = width * rows_per_task(width);
         let [bias, residual, shift] = [&bias, &residual, &shift].map(values);
-        let scales = for_chunks(hidden.storage_mut(), size, #[inline(always)] |index, chunk| {
-            let rows = chunk.chunks_exact_mut(width).zip(residual[index * size..].chunks_exact(width));
-            let mut scales = Vec::with_capacity(size / width);
-            for (row, (hidden, residual)) in rows.enumerate() {
-                self.add_residual(index * (size / width) + row, hidden, bias, residual);
-                scales.push(normalize(hidden, self.epsilon));
-            }
-            scales
-        });
+        let scales = for_chunks(
+            hidden.storage_mut(),
+            size,
+            #[inline(always)]
+            |index, chunk| {
+                let rows = chunk.chunks_exact_mut(width).zip(residual[index * size..].chunks_exact(width));
+                let mut scales = Vec::with_capacity(size / width);
+                for (row, (hidden, residual)) in rows.enumerate() {
+                    self.add_residual(index * (size / width) + row, hidden, bias, residual);
+                    scales.push(normalize(hidden, self.epsilon));
+                }
+                scales
+            },
+        );
         let saved =
             saving.then(|| Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
         let weight = values(&weight);
-        for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
-            for row in chunk.chunks_exact_mut(width) {
-                for ((x, w), s) in row.iter_mut().zip(weight).zip(shift) {
-                    *x = x.mul_add(*w, *s);
+        for_chunks(
+            hidden.storage_mut(),
+            size,
+            #[inline(always)]
+            |_, chunk| {
+                for row in chunk.chunks_exact_mut(width) {
+                    for ((x, w), s) in row.iter_mut().zip(weight).zip(shift) {
+                        *x = x.mul_add(*w, *s);
+                    }
                 }
-            }
-        });
+            },
+        );
         (hidden, saved)
     }
 
@@ -62,17 +72,22 @@ impl Operation<5> for ResidualLayerNorm {
         let size = width * rows_per_task(width);
         let mut hidden = gradient.clone();
         let dropped = self.dropout.map(|mask| {
-            for_chunks(hidden.storage_mut(), size, #[inline(always)] |index, chunk| {
-                let mut sums = vec![0.0; width];
-                for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
-                    let mask = mask.row(index * (size / width) + row);
-                    for (column, value) in values.iter_mut().enumerate() {
-                        *value *= mask.factor(column);
+            for_chunks(
+                hidden.storage_mut(),
+                size,
+                #[inline(always)]
+                |index, chunk| {
+                    let mut sums = vec![0.0; width];
+                    for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
+                        let mask = mask.row(index * (size / width) + row);
+                        for (column, value) in values.iter_mut().enumerate() {
+                            *value *= mask.factor(column);
+                        }
+                        add(&mut sums, values);
                     }
-                    add(&mut sums, values);
-                }
-                sums
-            })
+                    sums
+                },
+            )
         });
         let bias = dropped.map_or_else(|| sum_of_rows(&gradient, width), |sums| flex(total(sums), &[width]));
         [Some(hidden), Some(bias), Some(gradient), Some(weight), shift]
@@ -112,23 +127,33 @@ impl Operation<3> for LayerNorm {
         let [mut hidden, weight, shift] = inputs.map(contiguous);
         let width = values(&weight).len();
         let size = width * rows_per_task(width);
-        let scales = for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
-            let mut scales = Vec::with_capacity(size / width);
-            for row in chunk.chunks_exact_mut(width) {
-                scales.push(normalize(row, self.epsilon));
-            }
-            scales
-        });
+        let scales = for_chunks(
+            hidden.storage_mut(),
+            size,
+            #[inline(always)]
+            |_, chunk| {
+                let mut scales = Vec::with_capacity(size / width);
+                for row in chunk.chunks_exact_mut(width) {
+                    scales.push(normalize(row, self.epsilon));
+                }
+                scales
+            },
+        );
         let saved =
             saving.then(|| Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
         let [weight, shift] = [&weight, &shift].map(values);
-        for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
-            for row in chunk.chunks_exact_mut(width) {
-                for ((x, w), s) in row.iter_mut().zip(weight).zip(shift) {
-                    *x = x.mul_add(*w, *s);
+        for_chunks(
+            hidden.storage_mut(),
+            size,
+            #[inline(always)]
+            |_, chunk| {
+                for row in chunk.chunks_exact_mut(width) {
+                    for ((x, w), s) in row.iter_mut().zip(weight).zip(shift) {
+                        *x = x.mul_add(*w, *s);
+                    }
                 }
-            }
-        });
+            },
+        );
         (hidden, saved)
     }
 
@@ -153,36 +178,51 @@ impl Operation<2> for RmsNorm {
         let size = width * rows_per_task(width);
         if !saving {
             let weight = values(&weight);
-            for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
-                for row in chunk.chunks_exact_mut(width) {
-                    let scale = self.scale(row);
-                    for (x, w) in row.iter_mut().zip(weight) {
-                        *x = *x * scale * w;
+            for_chunks(
+                hidden.storage_mut(),
+                size,
+                #[inline(always)]
+                |_, chunk| {
+                    for row in chunk.chunks_exact_mut(width) {
+                        let scale = self.scale(row);
+                        for (x, w) in row.iter_mut().zip(weight) {
+                            *x = *x * scale * w;
+                        }
                     }
-                }
-            });
+                },
+            );
             return (hidden, None);
         }
-        let scales = for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
-            let mut scales = Vec::with_capacity(size / width);
-            for row in chunk.chunks_exact_mut(width) {
-                let scale = self.scale(row);
-                for x in row.iter_mut() {
-                    *x *= scale;
+        let scales = for_chunks(
+            hidden.storage_mut(),
+            size,
+            #[inline(always)]
+            |_, chunk| {
+                let mut scales = Vec::with_capacity(size / width);
+                for row in chunk.chunks_exact_mut(width) {
+                    let scale = self.scale(row);
+                    for x in row.iter_mut() {
+                        *x *= scale;
+                    }
+                    scales.push(scale);
                 }
-                scales.push(scale);
-            }
-            scales
-        });
+                scales
+            },
+        );
         let saved = Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() };
         let weight = values(&weight);
-        for_chunks(hidden.storage_mut(), size, #[inline(always)] |_, chunk| {
-            for row in chunk.chunks_exact_mut(width) {
-                for (x, w) in row.iter_mut().zip(weight) {
-                    *x *= w;
+        for_chunks(
+            hidden.storage_mut(),
+            size,
+            #[inline(always)]
+            |_, chunk| {
+                for row in chunk.chunks_exact_mut(width) {
+                    for (x, w) in row.iter_mut().zip(weight) {
+                        *x *= w;
+                    }
                 }
-            }
-        });
+            },
+        );
         (hidden, Some(saved))
     }
 
@@ -196,7 +236,15 @@ impl RmsNorm {
     /// Returns one over the root mean square of a row.
     #[inline(always)]
     fn scale(&self, row: &[f32]) -> f32 {
-        (sum_of(row, row, #[inline(always)] |x, y| x * y) / row.len() as f32 + self.epsilon).sqrt().recip()
+        (sum_of(
+            row,
+            row,
+            #[inline(always)]
+            |x, y| x * y,
+        ) / row.len() as f32
+            + self.epsilon)
+            .sqrt()
+            .recip()
     }
 }
 
@@ -205,7 +253,12 @@ impl RmsNorm {
 fn normalize(row: &mut [f32], epsilon: f32) -> f32 {
     let width = row.len() as f32;
     let mean = sum(row) / width;
-    let variance = sum_of(row, row, #[inline(always)] |x, _| (x - mean) * (x - mean)) / width;
+    let variance = sum_of(
+        row,
+        row,
+        #[inline(always)]
+        |x, _| (x - mean) * (x - mean),
+    ) / width;
     let scale = (variance + epsilon).sqrt().recip();
     for x in row.iter_mut() {
         *x = (*x - mean) * scale;
@@ -220,15 +273,20 @@ fn backward(saved: Normalized, gradient: FlexTensor, centered: bool) -> (FlexTen
     let width = weight.len();
     let rows = rows_per_task(width);
     let normalized = values(&saved.normalized);
-    let sums = for_chunks(gradient.storage_mut(), width * rows, #[inline(always)] |index, chunk| {
-        let mut sums = [vec![0.0; width], vec![0.0; if centered { width } else { 0 }]];
-        let normalized = normalized[index * width * rows..].chunks_exact(width);
-        let scales = &saved.scales[index * rows..];
-        for ((gradient, normalized), scale) in chunk.chunks_exact_mut(width).zip(normalized).zip(scales) {
-            backward_row(gradient, normalized, weight, *scale, &mut sums);
-        }
-        sums
-    });
+    let sums = for_chunks(
+        gradient.storage_mut(),
+        width * rows,
+        #[inline(always)]
+        |index, chunk| {
+            let mut sums = [vec![0.0; width], vec![0.0; if centered { width } else { 0 }]];
+            let normalized = normalized[index * width * rows..].chunks_exact(width);
+            let scales = &saved.scales[index * rows..];
+            for ((gradient, normalized), scale) in chunk.chunks_exact_mut(width).zip(normalized).zip(scales) {
+                backward_row(gradient, normalized, weight, *scale, &mut sums);
+            }
+            sums
+        },
+    );
     let (weights, shifts): (Vec<_>, Vec<_>) = sums.into_iter().map(|[weight, shift]| (weight, shift)).unzip();
     let shift = centered.then(|| flex(total(shifts), &[width]));
     (gradient, flex(total(weights), &[width]), shift)
@@ -245,7 +303,12 @@ fn backward_row(gradient: &mut [f32], normalized: &[f32], weight: &[f32], scale:
         *g *= w;
     }
     let mean = if shifts.is_empty() { 0.0 } else { sum(gradient) / width };
-    let along = sum_of(gradient, normalized, #[inline(always)] |g, x| g * x) / width;
+    let along = sum_of(
+        gradient,
+        normalized,
+        #[inline(always)]
+        |g, x| g * x,
+    ) / width;
     for (g, x) in gradient.iter_mut().zip(normalized) {
         *g = (*g - mean - x * along) * scale;
     }

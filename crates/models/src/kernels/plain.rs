@@ -1,7 +1,7 @@
 //! The kernels as compositions of burn's operations, for devices that have their own.
 
-use burn::tensor::module::embedding;
 use burn::tensor::activation::{self, log_softmax, softmax};
+use burn::tensor::module::embedding;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{AttentionRule, DropoutMask};
@@ -72,9 +72,7 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
 }
 
 fn rule_of(causal: bool, window: Option<usize>) -> impl Fn(usize, usize) -> bool {
-    move |position, key| {
-        (!causal || key <= position) && window.is_none_or(|window| key + window > position)
-    }
+    move |position, key| (!causal || key <= position) && window.is_none_or(|window| key + window > position)
 }
 
 /// Returns 0 where the query at the end of `total` positions sees a key, and [`MASKED`] elsewhere.

@@ -53,11 +53,14 @@ impl Operation<1> for RowsOf {
         let gradient = contiguous(gradient);
         let width = shape(&gradient)[1];
         let mut table = vec![0.0; n_rows * width];
-        vectorized(#[inline(always)] || {
-            for (&row, gradient) in self.0.iter().zip(values(&gradient).chunks_exact(width)) {
-                add(&mut table[row as usize * width..][..width], gradient);
-            }
-        });
+        vectorized(
+            #[inline(always)]
+            || {
+                for (&row, gradient) in self.0.iter().zip(values(&gradient).chunks_exact(width)) {
+                    add(&mut table[row as usize * width..][..width], gradient);
+                }
+            },
+        );
         [Some(flex(table, &[n_rows, width]))]
     }
 }

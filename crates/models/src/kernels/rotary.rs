@@ -40,16 +40,21 @@ impl Rotate {
         drop(heads);
         let width = n_heads * dim;
         let rows = rows_per_task(width);
-        for_chunks(output.storage_mut(), width * rows, #[inline(always)] |index, chunk| {
-            for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
-                let row = index * rows + row;
-                let row = if tables == 1 { row % length } else { row };
-                let [cosines, sines] = [cosines, sines].map(|table| &table[row * half..(row + 1) * half]);
-                for head in values.chunks_exact_mut(dim) {
-                    turn_head(self.pairing, &mut head[..2 * half], cosines, sines, direction);
+        for_chunks(
+            output.storage_mut(),
+            width * rows,
+            #[inline(always)]
+            |index, chunk| {
+                for (row, values) in chunk.chunks_exact_mut(width).enumerate() {
+                    let row = index * rows + row;
+                    let row = if tables == 1 { row % length } else { row };
+                    let [cosines, sines] = [cosines, sines].map(|table| &table[row * half..(row + 1) * half]);
+                    for head in values.chunks_exact_mut(dim) {
+                        turn_head(self.pairing, &mut head[..2 * half], cosines, sines, direction);
+                    }
                 }
-            }
-        });
+            },
+        );
         let strides = [length * width, dim, width, 1].map(|stride| stride as isize);
         output.with_layout(Layout::new(vec![batch, n_heads, length, dim].into(), strides.to_vec(), 0))
     }

@@ -34,7 +34,8 @@ fn check<const N: usize, const D: usize, const O: usize>(
     plain: impl Fn([Tensor<D>; N]) -> Tensor<O>,
 ) {
     let run = |f: &dyn Fn([Tensor<D>; N]) -> Tensor<O>| {
-        let inputs = inputs.clone().map(|input| Tensor::<D>::from_data(input.into_data(), &device().autodiff()).require_grad());
+        let inputs =
+            inputs.clone().map(|input| Tensor::<D>::from_data(input.into_data(), &device().autodiff()).require_grad());
         let output = f(inputs.clone());
         let upstream = Tensor::from_data(random(99, output.dims()).into_data(), &device().autodiff());
         let gradients = (output.clone() * upstream).sum().backward();
@@ -233,16 +234,25 @@ fn attention_with_a_bias_equals_its_composition() {
                     continue;
                 }
                 let kernel = |inputs: [Tensor<3>; 3]| {
-                    let [q, k, v] = inputs.map(|x| { let [n, l, d] = x.dims(); x.reshape([batch, n / batch, l, d]) });
+                    let [q, k, v] = inputs.map(|x| {
+                        let [n, l, d] = x.dims();
+                        x.reshape([batch, n / batch, l, d])
+                    });
                     let rule = with(bias.clone(), &q);
                     rows(attention(q, k, v, rule))
                 };
                 let composed = |inputs: [Tensor<3>; 3]| {
-                    let [q, k, v] = inputs.map(|x| { let [n, l, d] = x.dims(); x.reshape([batch, n / batch, l, d]) });
+                    let [q, k, v] = inputs.map(|x| {
+                        let [n, l, d] = x.dims();
+                        x.reshape([batch, n / batch, l, d])
+                    });
                     let rule = with(plain_bias.clone(), &q);
                     rows(plain::attention(q, k, v, rule))
                 };
-                let flat = [queries, keys, values].map(|x| { let [b, h, l, d] = x.dims(); x.reshape([b * h, l, d]) });
+                let flat = [queries, keys, values].map(|x| {
+                    let [b, h, l, d] = x.dims();
+                    x.reshape([b * h, l, d])
+                });
                 check(flat, kernel, composed);
             }
         }
@@ -263,16 +273,22 @@ fn a_bias_that_needs_a_gradient_gets_one() {
 #[test]
 fn rotary_positions_equal_their_composition() {
     for pairing in [Pairing::Halves, Pairing::Neighbors] {
-        for [batch, tables, heads, length, dim, half] in [[2, 1, 3, 5, 8, 4], [2, 2, 1, 4, 10, 3], [1, 1, 9, 70, 64, 32]] {
+        for [batch, tables, heads, length, dim, half] in
+            [[2, 1, 3, 5, 8, 4], [2, 2, 1, 4, 10, 3], [1, 1, 9, 70, 64, 32]]
+        {
             let angles = random(7, [tables, 1, length, half]);
             let table = |heads: &Tensor<4>, table: Tensor<4>| Tensor::from_data(table.into_data(), &heads.device());
-            let tables = |heads: &Tensor<4>| {
-                [table(heads, angles.clone().cos()), table(heads, angles.clone().sin())]
-            };
+            let tables = |heads: &Tensor<4>| [table(heads, angles.clone().cos()), table(heads, angles.clone().sin())];
             check(
                 [random(1, [batch, heads, length, dim])],
-                |[x]| { let [c, s] = tables(&x); rotate(x, c, s, pairing) },
-                |[x]| { let [c, s] = tables(&x); plain::rotate(x, c, s, pairing) },
+                |[x]| {
+                    let [c, s] = tables(&x);
+                    rotate(x, c, s, pairing)
+                },
+                |[x]| {
+                    let [c, s] = tables(&x);
+                    plain::rotate(x, c, s, pairing)
+                },
             );
         }
     }
@@ -282,11 +298,7 @@ fn rotary_positions_equal_their_composition() {
 fn the_nll_of_rows_equals_its_composition() {
     for [rows, vocabulary] in [[1, 2], [5, 97], [40, 3000]] {
         let targets: Vec<u32> = (0..rows).map(|row| (row * 31 % vocabulary) as u32).collect();
-        check(
-            [random(1, [rows, vocabulary])],
-            |[x]| nll_of_rows(x, &targets),
-            |[x]| plain::nll_of_rows(x, &targets),
-        );
+        check([random(1, [rows, vocabulary])], |[x]| nll_of_rows(x, &targets), |[x]| plain::nll_of_rows(x, &targets));
     }
 }
 
@@ -299,7 +311,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
             let inputs = [1, 2, 3].map(|seed| like(seed, [4, 2, 200, 8]));
             let [q, k, v] = inputs.clone();
             let bias = like(4, [1, 1, 1, 8]).reshape([8]);
-            let attended = attention(q, k, v, AttentionRule { causal: true, dropout: Some(DropoutMask::new(1, 0.1)), ..rule() });
+            let attended =
+                attention(q, k, v, AttentionRule { causal: true, dropout: Some(DropoutMask::new(1, 0.1)), ..rule() });
             let normed = layer_norm(activate(attended, Some(bias.clone()), Activation::Gelu), bias.clone(), bias, 1e-5);
             let gradients = normed.clone().square().sum().backward();
             (numbers(normed.inner()), inputs.map(|input| numbers(input.grad(&gradients).unwrap())))
