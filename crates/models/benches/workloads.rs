@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
-use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams, ModuleOptimizer};
+use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use models::{Decoder, DeviceSpec, Dropout, Encoder, LanguageModel, ScoredSequence, Workers, device};
 use rand::SeedableRng;
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 const ENCODED_AT_ONCE: usize = 4;
 
 /// Runs workloads by their names.
-pub struct Workloads {
+pub(crate) struct Workloads {
     encoder: Option<PathBuf>,
     decoder: Option<PathBuf>,
     loaded_encoder: Option<Encoder>,
@@ -23,13 +23,13 @@ pub struct Workloads {
 
 impl Workloads {
     /// Prepares workloads on models that are loaded when first needed.
-    pub fn new(encoder: Option<PathBuf>, decoder: Option<PathBuf>, n_workers: usize) -> Self {
+    pub(crate) fn new(encoder: Option<PathBuf>, decoder: Option<PathBuf>, n_workers: usize) -> Self {
         let workers = Workers::new(n_workers);
         Self { encoder, decoder, loaded_encoder: None, loaded_decoder: None, workers }
     }
 
     /// Runs the workload `name` once and returns a number that depends on all of it.
-    pub fn run(&mut self, name: &str) -> Result<f64, String> {
+    pub(crate) fn run(&mut self, name: &str) -> Result<f64, String> {
         match name {
             "encode" => self.encode(32, 256),
             "contrastive" => self.contrastive(16, 12, 256),
@@ -142,6 +142,6 @@ fn sequences(n: usize, length: usize, vocabulary: usize) -> Vec<Vec<u32>> {
 }
 
 /// Finds the file or directory named in the environment.
-pub fn path_of(variable: &str) -> Option<PathBuf> {
+pub(crate) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(|path| Path::new(&path).to_path_buf())
 }

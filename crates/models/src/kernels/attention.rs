@@ -12,7 +12,7 @@ use burn::backend::Flex;
 use burn::backend::flex::{FlexTensor, Layout};
 use burn::backend::ops::FloatTensorOps;
 
-use super::lanes::{add, exp, map_indices, max, vectorized};
+use super::lanes::{add, dot, exp, exp_and_sum, map_indices, max, vectorized};
 use super::mask::{DropoutMask, MaskRow};
 use super::operation::{Operation, flex, shape, values};
 
@@ -314,24 +314,12 @@ impl Row<'_> {
         let first = self.visible().start;
         let scores = self.biased(scores);
         let max = max(scores).max(f32::MIN);
-        let total = match self.mask() {
-            None => super::lanes::replace_and_sum(
-                scores,
-                #[inline(always)]
-                |_, x| {
-                    let weight = exp(x - max);
-                    (weight, weight)
-                },
-            ),
-            Some(mask) => super::lanes::replace_and_sum(
-                scores,
-                #[inline(always)]
-                |column, x| {
-                    let weight = exp(x - max);
-                    (weight * mask.factor(first + column), weight)
-                },
-            ),
-        };
+        let total = exp_and_sum(scores, max);
+        if let Some(mask) = self.mask() {
+            for (column, weight) in scores.iter_mut().enumerate() {
+                *weight *= mask.factor(first + column);
+            }
+        }
         (max, total)
     }
 
@@ -424,14 +412,4 @@ fn row_values(matrix: &FlexTensor, row: usize) -> &[f32] {
     let layout = matrix.layout();
     let start = layout.start_offset() + row * layout.strides()[0] as usize;
     &matrix.storage::<f32>()[start..start + layout.shape()[1]]
-}
-
-#[inline(always)]
-fn dot(xs: &[f32], ys: &[f32]) -> f32 {
-    super::lanes::sum_of(
-        xs,
-        ys,
-        #[inline(always)]
-        |x, y| x * y,
-    )
 }

@@ -1,13 +1,10 @@
 //! Arithmetic that the compiler turns into vector instructions.
 //!
 //! [`vectorized`] runs a function compiled for the widest vectors that the processor has; everything here is inlined
-//! into it. Sums and maxima run in a fixed number of lanes, so that their order, and with it the result, does not
-//! depend on the processor's vector width.
+//! into it. Closures that run inside say `#[inline(always)]`, because a call would leave those instructions.
 
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-
-/// Lanes of a sum or a maximum.
-const LANES: usize = 32;
 
 /// Elements that are worth a task of their own.
 const TASK_ELEMENTS: usize = 1 << 15;
@@ -130,106 +127,93 @@ pub(super) fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// Returns the sum of `f` over corresponding elements.
-#[inline(always)]
-pub(super) fn sum_of(xs: &[f32], ys: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    let (xs, x_rest) = xs.as_chunks::<LANES>();
-    let (ys, y_rest) = ys.as_chunks::<LANES>();
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            lanes[lane] += f(x[lane], y[lane]);
-        }
-    }
-    for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-        *lane += f(*x, *y);
-    }
-    fold(
-        lanes,
-        #[inline(always)]
-        |a, b| a + b,
-    )
-}
-
 /// Returns the sum.
 #[inline(always)]
 pub(super) fn sum(xs: &[f32]) -> f32 {
-    sum_of(
-        xs,
-        xs,
-        #[inline(always)]
-        |x, _| x,
-    )
+    pulp::Arch::new().dispatch(Sum(xs))
 }
 
-/// Returns the sum of `f` of every element.
+/// Returns the scalar product.
 #[inline(always)]
-pub(super) fn sum_with(xs: &[f32], f: impl Fn(f32) -> f32) -> f32 {
-    sum_of(
-        xs,
-        xs,
-        #[inline(always)]
-        |x, _| f(x),
-    )
+pub(super) fn dot(xs: &[f32], ys: &[f32]) -> f32 {
+    pulp::Arch::new().dispatch(Dot(xs, ys))
 }
 
 /// Returns the largest element.
 #[inline(always)]
 pub(super) fn max(xs: &[f32]) -> f32 {
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    let (chunks, rest) = xs.as_chunks::<LANES>();
-    for chunk in chunks {
-        for lane in 0..LANES {
-            lanes[lane] = larger(chunk[lane], lanes[lane]);
-        }
-    }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = larger(*x, *lane);
-    }
-    fold(lanes, larger)
+    pulp::Arch::new().dispatch(Max(xs))
 }
 
-/// Replaces every element by the first number that `f` returns for its index and value, and sums the second.
+/// Replaces every element by its exponential relative to `max`, and returns their sum.
 #[inline(always)]
-pub(super) fn replace_and_sum(xs: &mut [f32], f: impl Fn(usize, f32) -> (f32, f32)) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    let (chunks, rest) = xs.as_chunks_mut::<LANES>();
-    let first = chunks.len() * LANES;
-    for (index, chunk) in chunks.iter_mut().enumerate() {
-        for lane in 0..LANES {
-            let (value, term) = f(index * LANES + lane, chunk[lane]);
-            chunk[lane] = value;
-            lanes[lane] += term;
-        }
+pub(super) fn exp_and_sum(xs: &mut [f32], max: f32) -> f32 {
+    for x in xs.iter_mut() {
+        *x = exp(*x - max);
     }
-    for (lane, (sum, x)) in lanes.iter_mut().zip(rest).enumerate() {
-        let (value, term) = f(first + lane, *x);
-        *x = value;
-        *sum += term;
-    }
-    fold(
-        lanes,
-        #[inline(always)]
-        |a, b| a + b,
-    )
+    sum(xs)
 }
 
-#[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
+// The compiler does not reorder sums, so that these reductions name their vectors; element-wise loops need not.
+
+struct Sum<'a>(&'a [f32]);
+
+impl WithSimd for Sum<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+        let (vectors, rest) = S::as_simd_f32s(self.0);
+        let (fours, last) = vectors.as_chunks::<4>();
+        let mut sums = [simd.splat_f32s(0.0); 4];
+        for four in fours {
+            for (sum, x) in sums.iter_mut().zip(four) {
+                *sum = simd.add_f32s(*sum, *x);
+            }
+        }
+        for x in last {
+            sums[0] = simd.add_f32s(sums[0], *x);
+        }
+        let sum = simd.add_f32s(simd.add_f32s(sums[0], sums[1]), simd.add_f32s(sums[2], sums[3]));
+        rest.iter().fold(simd.reduce_sum_f32s(sum), |sum, x| sum + x)
+    }
 }
 
-/// Folds the upper half onto the lower until one lane is left.
-#[inline(always)]
-fn fold(mut lanes: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            lanes[lane] = f(lanes[lane], lanes[lane + half]);
+struct Dot<'a>(&'a [f32], &'a [f32]);
+
+impl WithSimd for Dot<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+        let (xs, x_rest) = S::as_simd_f32s(self.0);
+        let (ys, y_rest) = S::as_simd_f32s(self.1);
+        let ((x_fours, x_last), (y_fours, y_last)) = (xs.as_chunks::<4>(), ys.as_chunks::<4>());
+        let mut sums = [simd.splat_f32s(0.0); 4];
+        for (x, y) in x_fours.iter().zip(y_fours) {
+            for (sum, (x, y)) in sums.iter_mut().zip(x.iter().zip(y)) {
+                *sum = simd.mul_add_f32s(*x, *y, *sum);
+            }
         }
-        half /= 2;
+        for (x, y) in x_last.iter().zip(y_last) {
+            sums[0] = simd.mul_add_f32s(*x, *y, sums[0]);
+        }
+        let sum = simd.add_f32s(simd.add_f32s(sums[0], sums[1]), simd.add_f32s(sums[2], sums[3]));
+        x_rest.iter().zip(y_rest).fold(simd.reduce_sum_f32s(sum), |sum, (x, y)| x.mul_add(*y, sum))
     }
-    lanes[0]
+}
+
+struct Max<'a>(&'a [f32]);
+
+impl WithSimd for Max<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+        let (vectors, rest) = S::as_simd_f32s(self.0);
+        let lanes = vectors.iter().fold(simd.splat_f32s(f32::NEG_INFINITY), |max, x| simd.max_f32s(max, *x));
+        rest.iter().fold(simd.reduce_max_f32s(lanes), |max, x| if *x > max { *x } else { max })
+    }
 }
 
 #[cfg(test)]
@@ -263,7 +247,8 @@ mod tests {
             let mut xs: Vec<f32> = (1..=n).map(|x| x as f32).collect();
             assert_eq!(sum(&xs), (n * (n + 1) / 2) as f32);
             assert_eq!(max(&xs), n as f32);
-            assert_eq!(replace_and_sum(&mut xs, |_, x| (0.0, 2.0 * x)), (n * (n + 1)) as f32);
+            assert_eq!(dot(&xs, &xs), xs.iter().map(|x| x * x).sum::<f32>());
+            assert!((exp_and_sum(&mut xs, 200.0) - xs.iter().sum::<f32>()).abs() < 1e-30);
         }
     }
 }

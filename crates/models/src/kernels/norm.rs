@@ -3,7 +3,7 @@
 use burn::backend::flex::FlexTensor;
 
 use super::dropped::sum_of_rows;
-use super::lanes::{add, for_chunks, rows_per_task, sum, sum_of, total};
+use super::lanes::{add, dot, for_chunks, rows_per_task, sum, total};
 use super::mask::DropoutMask;
 use super::operation::{Operation, contiguous, flex, values};
 
@@ -236,15 +236,7 @@ impl RmsNorm {
     /// Returns one over the root mean square of a row.
     #[inline(always)]
     fn scale(&self, row: &[f32]) -> f32 {
-        (sum_of(
-            row,
-            row,
-            #[inline(always)]
-            |x, y| x * y,
-        ) / row.len() as f32
-            + self.epsilon)
-            .sqrt()
-            .recip()
+        (dot(row, row) / row.len() as f32 + self.epsilon).sqrt().recip()
     }
 }
 
@@ -253,15 +245,12 @@ impl RmsNorm {
 fn normalize(row: &mut [f32], epsilon: f32) -> f32 {
     let width = row.len() as f32;
     let mean = sum(row) / width;
-    let variance = sum_of(
-        row,
-        row,
-        #[inline(always)]
-        |x, _| (x - mean) * (x - mean),
-    ) / width;
-    let scale = (variance + epsilon).sqrt().recip();
     for x in row.iter_mut() {
-        *x = (*x - mean) * scale;
+        *x -= mean;
+    }
+    let scale = (dot(row, row) / width + epsilon).sqrt().recip();
+    for x in row.iter_mut() {
+        *x *= scale;
     }
     scale
 }
@@ -303,12 +292,7 @@ fn backward_row(gradient: &mut [f32], normalized: &[f32], weight: &[f32], scale:
         *g *= w;
     }
     let mean = if shifts.is_empty() { 0.0 } else { sum(gradient) / width };
-    let along = sum_of(
-        gradient,
-        normalized,
-        #[inline(always)]
-        |g, x| g * x,
-    ) / width;
+    let along = dot(gradient, normalized) / width;
     for (g, x) in gradient.iter_mut().zip(normalized) {
         *g = (*g - mean - x * along) * scale;
     }

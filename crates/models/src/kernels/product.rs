@@ -6,8 +6,11 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::backend::ops::FloatTensorOps;
 
-use super::lanes::{add, vectorized};
+use super::lanes::{add, dot, for_chunks, rows_per_task, vectorized};
 use super::operation::{Operation, contiguous, flex, shape, values};
+
+/// Rows up to which a product reads its weight slower than it could.
+const FEW_ROWS: usize = 2;
 
 /// Rows `[rows, in]` times the transpose of a weight `[out, in]`.
 ///
@@ -19,7 +22,9 @@ impl Operation<2> for Product {
     type Saved = [FlexTensor; 2];
 
     fn forward(&self, [input, weight]: [FlexTensor; 2], saving: bool) -> (FlexTensor, Option<Self::Saved>) {
-        let output = Flex::float_matmul(input.clone(), weight.transpose(0, 1));
+        let few = shape(&input)[0] <= FEW_ROWS && weight.is_contiguous();
+        let output =
+            if few { few_rows(&input, &weight) } else { Flex::float_matmul(input.clone(), weight.transpose(0, 1)) };
         (output, saving.then_some([input, weight]))
     }
 
@@ -29,6 +34,30 @@ impl Operation<2> for Product {
         let of_input = wanted[0].then(|| Flex::float_matmul(gradient, weight));
         [of_input, of_weight]
     }
+}
+
+/// Returns the product for few rows, where reading the weight is all the work: the threads share its rows.
+fn few_rows(input: &FlexTensor, weight: &FlexTensor) -> FlexTensor {
+    let input = input.to_contiguous();
+    let [n_rows, width] = shape(&input)[..] else { unreachable!("the input is a matrix") };
+    let n_outputs = shape(weight)[0];
+    let (input, weight) = (values(&input), values(weight));
+    let size = rows_per_task(width);
+    let mut output = vec![0.0; n_rows * n_outputs];
+    for (input, output) in input.chunks_exact(width).zip(output.chunks_exact_mut(n_outputs)) {
+        for_chunks(
+            output,
+            size,
+            #[inline(always)]
+            |index, outputs| {
+                let weights = weight[index * size * width..].chunks_exact(width);
+                for (output, weights) in outputs.iter_mut().zip(weights) {
+                    *output = dot(input, weights);
+                }
+            },
+        );
+    }
+    flex(output, &[n_rows, n_outputs])
 }
 
 /// The given rows of a table `[n, width]`.

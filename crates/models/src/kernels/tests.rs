@@ -147,7 +147,7 @@ fn element_wise_passes_equal_their_compositions() {
 
 #[test]
 fn products_equal_their_composition() {
-    for [rows, input, output] in [[1, 3, 5], [40, 33, 20]] {
+    for [rows, input, output] in [[1, 3, 5], [2, 700, 150], [40, 33, 20]] {
         check(
             [random(1, [rows, input]), random(2, [output, input])],
             |[x, w]| product(x, w),
@@ -300,6 +300,32 @@ fn the_nll_of_rows_equals_its_composition() {
         let targets: Vec<u32> = (0..rows).map(|row| (row * 31 % vocabulary) as u32).collect();
         check([random(1, [rows, vocabulary])], |[x]| nll_of_rows(x, &targets), |[x]| plain::nll_of_rows(x, &targets));
     }
+}
+
+#[test]
+fn the_nll_of_products_equals_its_composition() {
+    for [rows, width, vocabulary] in [[1, 3, 5], [150, 9, 70]] {
+        let targets: Vec<u32> = (0..rows).map(|row| (row * 31 % vocabulary) as u32).collect();
+        let head = |like: &Tensor<2>| Tensor::from_data(random(2, [vocabulary, width]).into_data(), &like.device());
+        check(
+            [random(1, [rows, width])],
+            |[x]| {
+                let head = head(&x);
+                nll_of_products(x, head, &targets)
+            },
+            |[x]| {
+                let head = head(&x);
+                plain::nll_of_rows(x.matmul(head.transpose()), &targets)
+            },
+        );
+    }
+    let inputs = || [random(1, [5, 4]), random(2, [7, 4])];
+    let targets = [0, 6, 3, 3, 1];
+    check(
+        inputs(),
+        |[x, head]| nll_of_products(x, head, &targets),
+        |[x, head]| plain::nll_of_rows(x.matmul(head.transpose()), &targets),
+    );
 }
 
 #[test]
