@@ -1,7 +1,9 @@
 //! The activations of feed-forward layers, by the names that configurations give them.
 
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 use serde::Deserialize;
+
+use crate::kernels;
 
 /// The activation of a feed-forward layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -21,12 +23,7 @@ impl Activation {
     /// Applies the activation to every element.
     #[must_use]
     pub fn forward<const D: usize>(self, input: Tensor<D>) -> Tensor<D> {
-        match self {
-            Self::Gelu => activation::gelu(input),
-            Self::GeluNew => activation::gelu_approximate(input),
-            Self::Relu => activation::relu(input),
-            Self::Silu => activation::silu(input),
-        }
+        kernels::activate(input, None, self)
     }
 }
 

@@ -1,18 +1,15 @@
 //! Attention of decoders: which keys a query may see, and the values weighted by it.
 
-use burn::tensor::activation::softmax;
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::device::is_cpu;
 use crate::dropout::Dropout;
+use crate::kernels::{self, AttentionRule};
 
 /// What is added to the score of a key that a query may not see; its exponential is 0.
 pub(crate) const MASKED: f32 = -1e9;
-
-/// Queries that attend at once on a CPU.
-const QUERY_BLOCK: usize = 128;
 
 /// The keys that a query may see, and what is added to their scores.
 #[derive(Debug, Clone)]
@@ -88,70 +85,31 @@ pub(crate) fn attend(
 ) -> Tensor<4> {
     let [_batch, _heads, length, head_dim] = queries.dims();
     let device = queries.device();
+    let dropout = dropout.and_then(|(dropout, probability)| dropout.mask(probability));
     let is_usual_scale = (scale * (head_dim as f64).sqrt() - 1.0).abs() < 1e-6;
-    match mask {
-        Mask::Causal if length > 1 && is_usual_scale && dropout.is_none() && !device.is_autodiff() => {
-            attend_causally(&queries, keys, values)
-        }
-        Mask::Causal if length > 1 => {
-            let [_batch, _groups, total, _head_dim] = keys.dims();
-            let sees = |_, query, key| key + length <= query + total;
-            attend_by_scores(
-                queries,
-                keys,
-                values,
-                &Mask::where_seen([1, length, total], sees, &device),
-                scale,
-                dropout,
-            )
-        }
-        mask => attend_by_scores(queries, keys, values, mask, scale, dropout),
+    let is_usual = is_usual_scale && dropout.is_none() && length > 1;
+    if matches!(mask, Mask::Causal) && is_usual && !device.is_autodiff() && !is_cpu(&device) {
+        return attend_causally(queries, keys, values);
     }
-}
-
-/// The heads of a group are rows of one product, so that keys and values are read where they are.
-fn attend_by_scores(
-    queries: Tensor<4>,
-    keys: Tensor<4>,
-    values: Tensor<4>,
-    mask: &Mask,
-    scale: f64,
-    dropout: Option<(&mut Dropout, f64)>,
-) -> Tensor<4> {
-    let [batch, heads, length, head_dim] = queries.dims();
-    let [_batch, groups, total, _head_dim] = keys.dims();
-    let grouped = queries.mul_scalar(scale).reshape([batch, groups, heads / groups * length, head_dim]);
-    let mut scores = grouped.matmul(keys.transpose()).reshape([batch, heads, length, total]);
-    if let Mask::Bias(bias) = mask {
-        scores = scores + bias.clone();
-    }
-    let mut weights = softmax(scores, 3);
-    if let Some((dropout, probability)) = dropout {
-        weights = dropout.apply(weights, probability);
-    }
-    let weights = weights.reshape([batch, groups, heads / groups * length, total]);
-    weights.matmul(values).reshape([batch, heads, length, head_dim])
-}
-
-/// Attends from each of the last positions to those that precede it and to itself.
-///
-/// On a CPU the kernel computes masked scores too, so that queries go to it in blocks, each with the keys it may see;
-/// it knows groups, which other kernels do not.
-fn attend_causally(queries: &Tensor<4>, keys: Tensor<4>, values: Tensor<4>) -> Tensor<4> {
-    let [_batch, heads, length, _head_dim] = queries.dims();
-    let [_batch, _groups, total, _head_dim] = keys.dims();
-    let (keys, values, block) = if is_cpu(&queries.device()) {
-        (keys, values, QUERY_BLOCK)
-    } else {
-        (repeat_groups(keys, heads), repeat_groups(values, heads), length)
+    let rule = AttentionRule {
+        scale: scale as f32,
+        causal: matches!(mask, Mask::Causal),
+        window: None,
+        bias: match mask {
+            Mask::Bias(bias) => Some(bias.clone()),
+            Mask::All | Mask::Causal => None,
+        },
+        dropout,
     };
-    let blocks = (0..length).step_by(block).map(|start| {
-        let queries = queries.clone().narrow(2, start, block.min(length - start));
-        let seen = total - length + start + queries.dims()[2];
-        let options = AttentionModuleOptions { is_causal: true, ..AttentionModuleOptions::default() };
-        attention(queries, keys.clone().narrow(2, 0, seen), values.clone().narrow(2, 0, seen), None, None, options)
-    });
-    Tensor::cat(blocks.collect(), 2)
+    kernels::attention(queries, keys, values, rule)
+}
+
+/// Attends from each of the last positions to those that precede it and to itself, with the device's own kernel.
+fn attend_causally(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>) -> Tensor<4> {
+    let heads = queries.dims()[1];
+    let [keys, values] = [keys, values].map(|grouped| repeat_groups(grouped, heads));
+    let options = AttentionModuleOptions { is_causal: true, ..AttentionModuleOptions::default() };
+    attention(queries, keys, values, None, None, options)
 }
 
 /// Repeats each group's keys or values for every head of the group.

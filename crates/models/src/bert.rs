@@ -8,14 +8,15 @@
 use std::path::Path;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 
 use crate::activation::Activation;
-use crate::attention::{MASKED, merge_heads, split_heads};
+use crate::attention::{MASKED, Mask, attend, merge_heads, split_heads};
 use crate::config::Fields;
 use crate::dropout::{Dropout, drop_out};
 use crate::embedding::Embedding;
 use crate::encoder::TokenBatch;
+use crate::kernels::{self, Residual};
 use crate::linear::Linear;
 use crate::norm::LayerNorm;
 use crate::weights::Names;
@@ -317,39 +318,10 @@ impl BertSelfAttention {
             split_heads(projected, length, self.num_attention_heads)
         };
         let [query, key, value] = [&self.query, &self.key, &self.value].map(&mut project);
-        let head_size = query.dims()[3];
-        merge_heads(self.attend(query / (head_size as f64).sqrt(), key, value, key_bias, dropout))
-    }
-
-    /// Returns the values weighted by attention.
-    ///
-    /// In training, the weighted sums are divided by the total weight in place of each weight, which saves passes over
-    /// the weights in both directions; without gradients the softmax kernel is faster.
-    ///
-    /// # Shapes
-    ///
-    /// - `query`, `key`, `value`, returns: `[batch, heads, length, head_size]`
-    /// - `key_bias`: `[batch, 1, 1, length]`
-    fn attend(
-        &self,
-        query: Tensor<4>,
-        key: Tensor<4>,
-        value: Tensor<4>,
-        key_bias: Option<&Tensor<4>>,
-        dropout: Option<&mut Dropout>,
-    ) -> Tensor<4> {
-        let probability = self.attention_probs_dropout_prob;
-        let mut scores = query.matmul(key.swap_dims(2, 3));
-        if let Some(bias) = key_bias {
-            scores = scores + bias.clone();
-        }
-        if !scores.device().is_autodiff() {
-            return drop_out(activation::softmax(scores, 3), probability, dropout).matmul(value);
-        }
-        let largest = scores.clone().detach().max_dim(3);
-        let weights = (scores - largest).exp();
-        let total = weights.clone().sum_dim(3);
-        drop_out(weights, probability, dropout).matmul(value) / total
+        let scale = (query.dims()[3] as f64).sqrt().recip();
+        let mask = key_bias.map_or(Mask::All, |bias| Mask::Bias(bias.clone()));
+        let dropout = dropout.map(|dropout| (dropout, self.attention_probs_dropout_prob));
+        merge_heads(attend(query, key, value, &mask, scale, dropout))
     }
 }
 
@@ -364,7 +336,8 @@ pub struct BertIntermediate {
 
 impl BertIntermediate {
     fn forward(&self, hidden: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
-        self.hidden_act.forward(self.dense.forward(hidden, dropout))
+        let bias = self.dense.bias.as_ref().map(|bias| bias.val());
+        kernels::activate(self.dense.forward_without_bias(hidden, dropout), bias, self.hidden_act)
     }
 }
 
@@ -380,9 +353,13 @@ pub struct BertOutput {
 
 impl BertOutput {
     fn forward(&self, hidden: Tensor<2>, residual: Tensor<2>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
-        let projected = self.dense.forward(hidden, dropout.as_deref_mut());
-        let hidden = drop_out(projected, self.hidden_dropout_prob, dropout);
-        self.layer_norm.forward(hidden + residual)
+        let block = Residual {
+            hidden: self.dense.forward_without_bias(hidden, dropout.as_deref_mut()),
+            bias: self.dense.bias.as_ref().map(|bias| bias.val()),
+            residual,
+            dropout: dropout.and_then(|dropout| dropout.mask(self.hidden_dropout_prob)),
+        };
+        self.layer_norm.forward_residual(block)
     }
 }
 

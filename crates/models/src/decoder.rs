@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor};
 
 pub(crate) mod load;
@@ -13,6 +12,7 @@ pub use network::{DecoderModel, Network, NetworkShape};
 use crate::Result;
 use crate::cache::Cache;
 use crate::dropout::Dropout;
+use crate::kernels;
 use crate::pass::{Padding, Rows};
 use crate::tokenizer::Tokenizer;
 
@@ -228,8 +228,7 @@ impl Decoder {
         for (indices, targets) in indices.chunks(LOGIT_ROWS_MAX).zip(targets.chunks(LOGIT_ROWS_MAX)) {
             self.check_tokens(targets);
             let logits = self.model.logits(hidden.clone().select(0, self.indices(indices)));
-            let log_probabilities = log_softmax(logits, 1).gather(1, self.indices(targets).unsqueeze_dim(1));
-            nlls.extend(values(log_probabilities).into_iter().map(|log_probability| -log_probability));
+            nlls.extend(values(kernels::nll_of_rows(logits, targets)));
         }
         nlls
     }

@@ -3,9 +3,11 @@
 //! burn draws its dropout masks from one generator per process, so that results depend on how threads interleave. Here
 //! the caller owns the stream: the same stream gives the same masks on any number of threads.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+
+use crate::kernels::{self, DropoutMask};
 
 /// The source of the dropout masks of one forward pass.
 #[derive(Debug, Clone)]
@@ -32,6 +34,12 @@ impl Dropout {
         Self { probability: Some(probability), ..self }
     }
 
+    /// Draws the next mask that drops with `probability`; none if nothing is to be dropped.
+    pub fn mask(&mut self, probability: f64) -> Option<DropoutMask> {
+        let probability = self.probability.unwrap_or(probability);
+        (probability > 0.0).then(|| DropoutMask::new(self.stream.next_u64(), probability))
+    }
+
     /// Sets each element to 0 with `probability` and scales the others so that the mean is kept.
     ///
     /// # Shapes
@@ -39,20 +47,10 @@ impl Dropout {
     /// - `tensor`, returns: any, equal
     #[must_use]
     pub fn apply<const D: usize>(&mut self, tensor: Tensor<D>, probability: f64) -> Tensor<D> {
-        let probability = self.probability.unwrap_or(probability);
-        let threshold = (probability * 65536.0).round() as u16;
-        if threshold == 0 {
-            return tensor;
+        match self.mask(probability) {
+            Some(mask) => kernels::drop_out(tensor, mask),
+            None => tensor,
         }
-        let shape = tensor.dims();
-        let scale = (65536.0 / (65536.0 - f64::from(threshold))) as f32;
-        let mut bytes = vec![0; 2 * shape.iter().product::<usize>()];
-        self.stream.fill_bytes(&mut bytes);
-        let (draws, _) = bytes.as_chunks::<2>();
-        let keep = |draw: &[u8; 2]| if u16::from_le_bytes(*draw) < threshold { 0.0 } else { scale };
-        let mask: Vec<f32> = draws.iter().map(keep).collect();
-        let mask = Tensor::<D>::from_data(TensorData::new(mask, shape), &tensor.device());
-        tensor * mask
     }
 }
 

@@ -1,10 +1,10 @@
 //! Tables of one vector per token or position.
 
 use burn::module::{Module, Param};
-use burn::tensor::module::embedding;
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor};
 
 use crate::adapter::TrainableRows;
+use crate::kernels;
 use crate::linear::{Precision, product};
 use crate::weights::unloaded;
 
@@ -51,12 +51,7 @@ impl Embedding {
     /// - returns: `[n, width]`
     #[must_use]
     pub fn forward(&self, tokens: &[u32]) -> Tensor<2> {
-        let n = tokens.len();
-        let indices: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
-        let weight = self.weight.val();
-        let [_n, width] = weight.dims();
-        let indices = Tensor::from_data(TensorData::new(indices, [1, n]), &weight.device());
-        let vectors = embedding(weight, indices).reshape([n, width]).cast(DType::F32);
+        let vectors = kernels::rows_of(self.weight.val(), tokens).cast(DType::F32);
         match &self.rows {
             Some(rows) => rows.replace(vectors, tokens),
             None => vectors,
@@ -71,7 +66,10 @@ impl Embedding {
     /// - returns: `[n, vocabulary]`
     #[must_use]
     pub fn products(&self, input: Tensor<2>) -> Tensor<2> {
-        let products = product(input.clone(), self.weight.val().transpose(), self.precision);
+        let products = match self.precision {
+            Precision::F32 => kernels::product(input.clone(), self.weight.val()),
+            precision => product(input.clone(), self.weight.val().transpose(), precision),
+        };
         match &self.rows {
             Some(rows) => rows.replace_products(products, input),
             None => products,

@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod device;
+pub mod kernels;
 pub mod workers;
 
 pub mod fingerprint;

@@ -5,6 +5,7 @@ use burn::tensor::{DType, Device, Tensor};
 
 use crate::adapter::{Lora, TrainableRows};
 use crate::dropout::Dropout;
+use crate::kernels;
 use crate::weights::unloaded;
 
 /// How the weight of a linear layer is stored.
@@ -97,6 +98,15 @@ impl Linear {
     /// - returns: `[rows, out]`
     #[must_use]
     pub fn forward(&self, input: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
+        let output = self.forward_without_bias(input, dropout);
+        match &self.bias {
+            Some(bias) => kernels::add_bias(output, bias.val()),
+            None => output,
+        }
+    }
+
+    /// Applies the layer but for its bias, for a caller that adds it in a pass of its own.
+    pub(crate) fn forward_without_bias(&self, input: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
         let mut output = self.product(input.clone());
         if let Some(lora) = &self.lora {
             output = output + lora.forward(input.clone(), dropout);
@@ -104,18 +114,15 @@ impl Linear {
         if let Some(rows) = &self.rows {
             output = rows.replace_products(output, input);
         }
-        match &self.bias {
-            Some(bias) => output + bias.val().unsqueeze(),
-            None => output,
-        }
+        output
     }
 
     fn product(&self, input: Tensor<2>) -> Tensor<2> {
-        let weight = match self.layout {
-            Layout::OutIn => self.weight.val().transpose(),
-            Layout::InOut => self.weight.val(),
-        };
-        product(input, weight, self.precision)
+        match (self.layout, self.precision) {
+            (Layout::OutIn, Precision::F32) => kernels::product(input, self.weight.val()),
+            (Layout::OutIn, precision) => product(input, self.weight.val().transpose(), precision),
+            (Layout::InOut, precision) => product(input, self.weight.val(), precision),
+        }
     }
 }
 

@@ -8,7 +8,6 @@
 //! Touvron et al., 2023 (the architecture); Ainslie et al., 2023 (grouped queries); Su et al., 2021 (rotary positions).
 
 use burn::module::Module;
-use burn::tensor::activation::silu;
 use burn::tensor::{Device, Tensor};
 
 mod config;
@@ -20,6 +19,7 @@ use crate::cache::KeyValues;
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
+use crate::kernels;
 use crate::linear::Linear;
 use crate::norm::RmsNorm;
 use crate::pass::Pass;
@@ -283,9 +283,9 @@ impl LlamaMlp {
     }
 
     fn forward(&self, hidden: Tensor<2>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
-        let gate = silu(self.gate_proj.forward(hidden.clone(), dropout.as_deref_mut()));
+        let gate = self.gate_proj.forward(hidden.clone(), dropout.as_deref_mut());
         let up = self.up_proj.forward(hidden, dropout.as_deref_mut());
-        self.down_proj.forward(gate * up, dropout)
+        self.down_proj.forward(kernels::silu_gate(gate, up), dropout)
     }
 
     pub(crate) fn linears(&mut self) -> [(&'static str, &mut Linear); 3] {

@@ -3,6 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
+use crate::kernels::{self, Residual};
 use crate::weights::unloaded;
 
 /// Scales every vector to a root mean square of one, then by a weight per component.
@@ -27,9 +28,7 @@ impl RmsNorm {
     /// - `input`, returns: `[rows, width]`
     #[must_use]
     pub fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let mean_square = (input.clone() * input.clone()).mean_dim(1);
-        let scale = mean_square.add_scalar(self.epsilon).sqrt().recip();
-        input * scale * self.weight.val().unsqueeze()
+        kernels::rms_norm(input, self.weight.val(), self.epsilon)
     }
 }
 
@@ -57,10 +56,16 @@ impl LayerNorm {
     /// - `input`, returns: `[rows, width]`
     #[must_use]
     pub fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let weight = self.weight.val();
-        let centered = input.clone() - input.mean_dim(1);
-        let variance = (centered.clone() * centered.clone()).mean_dim(1);
-        let scale = variance.add_scalar(self.epsilon).sqrt().recip();
-        centered * scale * weight.unsqueeze() + self.bias.val().unsqueeze()
+        kernels::layer_norm(input, self.weight.val(), self.bias.val(), self.epsilon)
+    }
+
+    /// Adds a block's result to what went around it and normalizes every row of the sum.
+    ///
+    /// # Shapes
+    ///
+    /// - `block.hidden`, `block.residual`, returns: `[rows, width]`
+    #[must_use]
+    pub fn forward_residual(&self, block: Residual<2>) -> Tensor<2> {
+        kernels::residual_layer_norm(block, self.weight.val(), self.bias.val(), self.epsilon)
     }
 }

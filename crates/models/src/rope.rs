@@ -7,6 +7,8 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use crate::kernels;
+
 /// Which components of a head rotate together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairing {
@@ -125,27 +127,6 @@ impl Rotary {
     /// - `heads`, returns: `[batch, heads, length, head_dim]`
     #[must_use]
     pub fn rotate(&self, heads: Tensor<4>) -> Tensor<4> {
-        let [batch, n_heads, length, head_dim] = heads.dims();
-        let pairs = self.cosines.dims()[3];
-        let part = |start, n| heads.clone().narrow(3, start, n);
-        let mut parts = match self.pairing {
-            Pairing::Halves => Vec::from(self.turn(part(0, pairs), part(pairs, pairs))),
-            Pairing::Neighbors => {
-                let paired = part(0, 2 * pairs).reshape([batch, n_heads, length, pairs, 2]);
-                let of = |index| paired.clone().narrow(4, index, 1).squeeze_dim::<4>(4);
-                let turned = self.turn(of(0), of(1)).map(|part| part.unsqueeze_dim::<5>(4));
-                vec![Tensor::cat(turned.into(), 4).reshape([batch, n_heads, length, 2 * pairs])]
-            }
-        };
-        if 2 * pairs < head_dim {
-            parts.push(heads.narrow(3, 2 * pairs, head_dim - 2 * pairs));
-        }
-        Tensor::cat(parts, 3)
-    }
-
-    fn turn(&self, first: Tensor<4>, second: Tensor<4>) -> [Tensor<4>; 2] {
-        let [cosines, sines] = [&self.cosines, &self.sines];
-        let turned_first = first.clone() * cosines.clone() - second.clone() * sines.clone();
-        [turned_first, second * cosines.clone() + first * sines.clone()]
+        kernels::rotate(heads, self.cosines.clone(), self.sines.clone(), self.pairing)
     }
 }
