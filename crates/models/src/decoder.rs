@@ -60,6 +60,11 @@ pub trait LanguageModel {
 
     /// Returns the number of tokens that the model can read.
     fn context_tokens_max(&self) -> usize;
+
+    /// Returns the number of tokens that can be written after a prompt of the given length.
+    fn new_tokens_max(&self, prompt_tokens: usize) -> usize {
+        self.context_tokens_max().saturating_sub(prompt_tokens)
+    }
 }
 
 /// Predicts the next tokens of several texts at once.

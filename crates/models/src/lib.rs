@@ -34,6 +34,7 @@ pub mod encoder;
 pub mod roberta;
 
 pub mod decoder;
+pub mod generate;
 pub mod llama;
 
 pub mod random_model;
@@ -50,6 +51,7 @@ pub use dropout::Dropout;
 pub use encoder::{Encoder, EncoderModel};
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
+pub use generate::{Generated, GenerationRule, generate};
 pub use pass::Padding;
 pub use tokenizer::Tokenizer;
 pub use workers::Workers;
