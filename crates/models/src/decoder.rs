@@ -108,7 +108,7 @@ impl ScoredSequence {
 #[derive(Debug)]
 pub struct Decoder {
     model: DecoderModel,
-    tokenizer: Tokenizer,
+    tokenizer: Option<Tokenizer>,
     shape: NetworkShape,
     eos: Vec<u32>,
     device: Device,
@@ -125,12 +125,28 @@ impl Decoder {
         Ok(Self::new(model, tokenizer))
     }
 
+    /// Loads a model for work on tokens alone: the directory may lack `tokenizer.json`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`], except for a tokenizer that is not there.
+    pub fn load_for_tokens(path: &Path, device: &Device) -> Result<Self> {
+        if !path.is_dir() || path.join("tokenizer.json").exists() {
+            return Self::load(path, device);
+        }
+        Ok(Self::with(load::load_directory(path, device)?, None))
+    }
+
     /// Puts a network and its tokenizer together.
     #[must_use]
     pub fn new(model: DecoderModel, tokenizer: Tokenizer) -> Self {
+        Self::with(model, Some(tokenizer))
+    }
+
+    fn with(model: DecoderModel, tokenizer: Option<Tokenizer>) -> Self {
         let shape = model.network().shape();
         let mut eos = shape.eos.clone();
-        eos.extend(tokenizer.eos());
+        eos.extend(tokenizer.as_ref().and_then(Tokenizer::eos));
         eos.sort_unstable();
         eos.dedup();
         let device = model.device();
@@ -138,9 +154,19 @@ impl Decoder {
     }
 
     /// Returns the tokenizer.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Self::load_for_tokens`] found none.
     #[must_use]
     pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
+        self.tokenizer.as_ref().expect("a decoder that reads text has a tokenizer")
+    }
+
+    /// Returns the tokenizer, if the model came with one.
+    #[must_use]
+    pub fn tokenizer_if_any(&self) -> Option<&Tokenizer> {
+        self.tokenizer.as_ref()
     }
 
     /// Returns the network.
@@ -166,6 +192,28 @@ impl Decoder {
         let targets: Vec<u32> = sequences.iter().flat_map(|sequence| sequence.target.iter().copied()).collect();
         let nlls = self.nll_at(&self.model.hidden(rows, None, None), &indices, &targets);
         split(&nlls, sequences.iter().map(|sequence| sequence.target.len()))
+    }
+
+    /// Returns the logits of the token that follows each of the given positions of a text.
+    ///
+    /// Only these positions pass through the head.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `tokens` is empty, holds a token outside the vocabulary, or exceeds the context, or if a position is not
+    /// one of the text.
+    #[must_use]
+    pub fn logits_at(&self, tokens: &[u32], positions: &[usize]) -> Vec<Vec<f32>> {
+        let rows = Rows::new(&[tokens], Padding::Right);
+        self.check(&rows, rows.length());
+        let hidden = self.model.hidden(rows, None, None);
+        let mut rows = Vec::with_capacity(positions.len());
+        for positions in positions.chunks(LOGIT_ROWS_MAX) {
+            let positions: Vec<u32> = positions.iter().map(|&position| position as u32).collect();
+            let logits = values(self.model.logits(hidden.clone().select(0, self.indices(&positions))));
+            rows.extend(logits.chunks_exact(self.vocabulary_size()).map(<[f32]>::to_vec));
+        }
+        rows
     }
 
     /// Returns the tokens to be read, and where among them the tokens before target tokens are.

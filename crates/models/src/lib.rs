@@ -37,6 +37,7 @@ pub mod decoder;
 pub mod generate;
 pub mod llama;
 
+pub mod info;
 pub mod random_model;
 
 mod config;

@@ -16,9 +16,7 @@ use crate::weights::{self, Checkpoint, Names, TensorSource};
 
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
-        let config_path = path.join("config.json");
-        let fields = Fields::load(&config_path)?;
-        (network(fields, &Checkpoint::open(path)?, device)?, Tokenizer::load(path)?, config_path)
+        (load_directory(path, device)?, Tokenizer::load(path)?, path.join("config.json"))
     } else {
         let gguf = Gguf::open(path)?;
         let config = gguf.llama_config()?;
@@ -28,6 +26,11 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
     };
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
     Ok((model, tokenizer))
+}
+
+/// Loads the network of a directory without its tokenizer.
+pub(super) fn load_directory(path: &Path, device: &Device) -> Result<DecoderModel> {
+    network(Fields::load(&path.join("config.json"))?, &Checkpoint::open(path)?, device)
 }
 
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
