@@ -99,7 +99,7 @@ pub enum Error {
         message: String,
     },
     /// A device name that is not known.
-    #[error("unknown device `{name}`: expected auto, cpu, cuda or cuda:N")]
+    #[error("unknown device `{name}`: expected auto, cpu, cuda, cuda:N or wgpu")]
     UnknownDevice {
         /// The name.
         name: String,
