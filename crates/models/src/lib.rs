@@ -36,6 +36,9 @@ pub mod roberta;
 pub mod decoder;
 pub mod generate;
 pub mod llama;
+pub mod qwen2;
+pub mod starcoder2;
+pub mod t5;
 
 pub mod info;
 pub mod random_model;

@@ -11,6 +11,9 @@ use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
 use crate::llama::{Llama, LlamaConfig};
+use crate::qwen2::{Qwen2, Qwen2Config};
+use crate::starcoder2::{Starcoder2, Starcoder2Config};
+use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
 
@@ -19,14 +22,15 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
         (load_directory(path, device)?, Tokenizer::load(path)?, path.join("config.json"))
     } else {
         let gguf = Gguf::open(path)?;
-        let config = gguf.llama_config()?;
-        let model = Llama::new(&config, device);
-        let model = DecoderModel::Llama(weights::load(model, &gguf.llama_tensors(&config), &names())?);
+        let model = network(Fields::new(gguf.config()?, path)?, &gguf.decoder_tensors()?, device)?;
         (model, Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?, path.to_owned())
     };
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
     Ok((model, tokenizer))
 }
+
+/// The architectures that [`network`] knows.
+const MODEL_TYPES: [&str; 4] = ["llama", "qwen2", "starcoder2", "t5"];
 
 /// Loads the network of a directory without its tokenizer.
 pub(super) fn load_directory(path: &Path, device: &Device) -> Result<DecoderModel> {
@@ -37,8 +41,21 @@ pub(super) fn load_directory(path: &Path, device: &Device) -> Result<DecoderMode
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
     match fields.model_type()? {
         "llama" => Ok(DecoderModel::Llama(fill(Llama::new(&LlamaConfig::read(fields)?, device), source)?)),
+        "qwen2" => Ok(DecoderModel::Qwen2(fill(Qwen2::new(&Qwen2Config::read(fields)?, device), source)?)),
+        "starcoder2" => {
+            Ok(DecoderModel::Starcoder2(fill(Starcoder2::new(&Starcoder2Config::read(fields)?, device), source)?))
+        }
+        "t5" => {
+            let config = T5Config::read(fields)?;
+            let names = Names { is_unused: t5::is_copy, ..names() };
+            let model = weights::load(T5::new(&config, device), source, &names)?;
+            t5::check_copies(source, config.tie_word_embeddings)?;
+            Ok(DecoderModel::T5(model))
+        }
         other => {
-            Err(fields.error("model_type", format!("`{other}` is not a decoder that is implemented: expected llama")))
+            let implemented = MODEL_TYPES.join(", ");
+            let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");
+            Err(fields.error("model_type", message))
         }
     }
 }

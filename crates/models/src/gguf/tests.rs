@@ -1,16 +1,15 @@
 //! Tests of the module above.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use proptest::prelude::*;
+
 use super::sample::{Sample, write};
-use super::{Gguf, Value};
+use super::{Gguf, Value, family};
 use crate::Error;
-use crate::decoder::{DecoderModel, load};
-use crate::golden::{Golden, device, directory};
-use crate::llama::Llama;
-use crate::rope::RopeScaling;
-use crate::weights::{self, Checkpoint, TensorSource};
+use crate::llama::LlamaConfig;
+use crate::tokenizer::Tokenizer;
+use crate::weights::TensorSource;
 
 fn small() -> Sample {
     Sample::default()
@@ -97,7 +96,7 @@ fn a_huge_count_is_refused_before_anything_is_allocated() {
 
 #[test]
 fn what_is_not_supported_is_named() {
-    assert!(message(&small().tensor("q", &[256], 14, &[0; 210])).contains("tensor q: type 14 (Q6_K)"));
+    assert!(message(&small().tensor("q", &[256], 10, &[0; 84])).contains("tensor q: type 10 (Q2_K)"));
     assert!(message(&small().floats("plain", &[1], &[0.0])).contains("tensor plain appears twice"));
     assert!(message(&small().integer("flag", 1)).contains("key flag appears twice"));
     assert!(message(&small().tensor("q", &[33], 2, &[0; 36])).contains("whole blocks"));
@@ -128,85 +127,80 @@ fn names_from_the_file_are_escaped_in_errors() {
     }
 }
 
-/// Writes the tiny grouped checkpoint as llama.cpp's converter does: rows of queries and keys interleaved.
-fn grouped_as_gguf() -> Sample {
-    grouped_as_gguf_of(2)
+/// What a whole file gives; a damaged one may give less, or something else, but no panic.
+fn read_all(path: &Path) -> crate::Result<()> {
+    let gguf = Gguf::open(path)?;
+    gguf.tensors().keys().try_for_each(|name| gguf.read(name).map(drop))?;
+    let config = gguf.config()?;
+    let tensors = gguf.decoder_tensors()?;
+    tensors.shapes().keys().try_for_each(|name| tensors.read(name).map(drop))?;
+    let tokenizer = crate::gguf_tokenizer::tokenizer(&gguf)?;
+    Tokenizer::from_inner(tokenizer, path)?;
+    LlamaConfig::from_value(config, path).map(drop)
 }
 
-fn grouped_as_gguf_of(layers: u32) -> Sample {
-    let source = Checkpoint::open(&directory("llama_grouped")).unwrap();
-    let shapes: BTreeMap<String, Vec<usize>> = source.shapes().clone();
-    let header = Sample::default()
-        .text("general.architecture", "llama")
-        .integer("llama.vocab_size", 61)
-        .integer("llama.block_count", layers)
-        .integer("llama.context_length", 64)
-        .integer("llama.embedding_length", 24)
-        .integer("llama.feed_forward_length", 40)
-        .integer("llama.attention.head_count", 6)
-        .integer("llama.attention.head_count_kv", 2)
-        .integer("llama.rope.dimension_count", 4)
-        .float("llama.attention.layer_norm_rms_epsilon", 1e-5);
-    shapes.iter().fold(header, |sample, (name, shape)| {
-        let mut values = source.read(name).unwrap();
-        if name.contains("q_proj") || name.contains("k_proj") {
-            values = interleave(&values, shape[0], 4);
-        }
-        sample.floats(&gguf_name(name), shape, &values)
+/// A decoder with a tokenizer and a tensor of every type.
+fn whole() -> Sample {
+    let sample = family::tests::grouped_as_gguf()
+        .text("tokenizer.ggml.model", "gpt2")
+        .text("tokenizer.ggml.pre", "qwen2")
+        .texts("tokenizer.ggml.tokens", &["<|endoftext|>", "a", "b", "ab"])
+        .texts("tokenizer.ggml.merges", &["a b"])
+        .integers("tokenizer.ggml.token_type", &[3, 1, 1, 1])
+        .integer("tokenizer.ggml.eos_token_id", 0);
+    let blocks = [(2, 32, 18), (3, 32, 20), (6, 32, 22), (7, 32, 24), (12, 256, 144), (13, 256, 176), (14, 256, 210)];
+    blocks.into_iter().fold(sample, |sample, (kind, elements, bytes)| {
+        sample.tensor(&format!("type.{kind}"), &[1, elements], kind, &vec![7; bytes])
     })
 }
 
-fn interleave(values: &[f32], rows: usize, head_dim: usize) -> Vec<f32> {
-    let columns = values.len() / rows;
-    let row = |row: usize| {
-        let (head, component) = (row / head_dim, row % head_dim);
-        let source = head * head_dim + (component % 2) * head_dim / 2 + component / 2;
-        &values[source * columns..(source + 1) * columns]
-    };
-    (0..rows).flat_map(|index| row(index).to_vec()).collect()
-}
-
-fn gguf_name(name: &str) -> String {
-    [
-        ("model.embed_tokens", "token_embd"),
-        ("model.norm", "output_norm"),
-        ("model.layers", "blk"),
-        ("self_attn.q_proj", "attn_q"),
-        ("self_attn.k_proj", "attn_k"),
-        ("self_attn.v_proj", "attn_v"),
-        ("self_attn.o_proj", "attn_output"),
-        ("input_layernorm", "attn_norm"),
-        ("post_attention_layernorm", "ffn_norm"),
-        ("mlp.gate_proj", "ffn_gate"),
-        ("mlp.up_proj", "ffn_up"),
-        ("mlp.down_proj", "ffn_down"),
-    ]
-    .iter()
-    .fold(name.to_owned(), |name, (from, to)| name.replace(from, to))
-}
-
 #[test]
-fn a_llama_in_gguf_computes_what_its_checkpoint_does() {
-    let (_guard, path) = grouped_as_gguf().write();
-    let gguf = Gguf::open(&path).unwrap();
-    let config = gguf.llama_config().unwrap();
-    assert!(config.tie_word_embeddings);
-    let model = Llama::new(&config, &device());
-    let model = weights::load(model, &gguf.llama_tensors(&config), &load::names()).unwrap();
-    Golden::load("llama_grouped").check(&DecoderModel::Llama(model));
+fn every_prefix_of_a_decoder_is_an_error() {
+    let bytes = whole().bytes();
+    let (_guard, path) = write(&bytes);
+    read_all(&path).unwrap();
+    // What follows the 210 bytes of the last tensor belongs to nothing.
+    let padding = 224 - 210;
+    for length in (0..whole().header_bytes()).chain((whole().header_bytes()..bytes.len() - padding).step_by(97)) {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        assert!(Gguf::open(&path).is_err(), "cut at {length}");
+    }
 }
 
-#[test]
-fn a_llama_in_gguf_that_computes_something_else_is_refused() {
-    let refused = |sample: Sample| open(&sample).unwrap().llama_config().unwrap_err().to_string();
-    let base = grouped_as_gguf;
-    assert!(refused(base().text("llama.rope.scaling.type", "yarn")).contains("yarn"));
-    assert!(refused(base().integer("llama.expert_count", 8)).contains("experts"));
-    assert!(refused(base().floats("rope_freqs.weight", &[2], &[1.0, 2.0])).contains("rope_freqs"));
-    assert!(refused(base().integer("llama.attention.value_length", 2)).contains("value_length"));
-    assert!(refused(small()).contains("llama.embedding_length is missing"));
-    assert!(refused(grouped_as_gguf_of(16_000_000)).contains("num_hidden_layers: 16000000 is not in 1..=1024"));
-    let linear = base().text("llama.rope.scaling.type", "linear").float("llama.rope.scaling.factor", 4.0);
-    let scaling = open(&linear).unwrap().llama_config().unwrap().rope_scaling;
-    assert_eq!(scaling, RopeScaling::Linear { factor: 4.0 });
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_damaged_decoder_never_panics(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        in_header in any::<bool>(),
+    ) {
+        let sample = whole();
+        let mut bytes = sample.bytes();
+        let end = if in_header { sample.header_bytes() } else { bytes.len() };
+        for (index, value) in flips {
+            bytes[index.index(end)] = value;
+        }
+        let (_guard, path) = write(&bytes);
+        prop_assert!(read_all(&path).is_ok() || read_all(&path).is_err());
+    }
+
+    #[test]
+    fn a_damaged_length_never_panics(
+        index in any::<prop::sample::Index>(),
+        value in prop_oneof![any::<u64>(), 0..300_u64, (0..64_u32).prop_map(|shift| 1 << shift)],
+    ) {
+        let sample = whole();
+        let mut bytes = sample.bytes();
+        let at = index.index(sample.header_bytes() - 8);
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        let (_guard, path) = write(&bytes);
+        prop_assert!(read_all(&path).is_ok() || read_all(&path).is_err());
+    }
+
+    #[test]
+    fn bytes_after_the_magic_never_panic(rest in prop::collection::vec(any::<u8>(), 0..200)) {
+        let (_guard, path) = write(&[b"GGUF\x03\0\0\0", &rest[..]].concat());
+        prop_assert!(read_all(&path).is_err());
+    }
 }

@@ -48,7 +48,7 @@ pub(in crate::cli) struct GenerateArguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct PromptArguments {
-    /// A text to continue; several may be given.
+    /// A text to continue, or the source of an encoder-decoder; several may be given.
     #[arg(long, allow_hyphen_values = true)]
     prompt: Vec<String>,
     /// A text to continue as token ids, such as 1,2,3; several may be given.

@@ -56,6 +56,11 @@ struct Next {
 
 pub(super) fn run(arguments: &LogitsArguments, out: &mut dyn Write) -> anyhow::Result<()> {
     let decoder = arguments.model.decoder(arguments.text.reads_text())?;
+    ensure!(
+        decoder.model().network().start_token().is_none(),
+        "{} is an encoder-decoder, whose logits depend on a source: see `train model score --prompt SOURCE`",
+        arguments.model.model
+    );
     let tokens = arguments.text.tokens(&decoder)?;
     check_context(&decoder, tokens.len())?;
     let positions = arguments.positions(tokens.len())?;

@@ -17,7 +17,7 @@ pub(in crate::cli) struct ScoreArguments {
     model: ModelArguments,
     #[command(flatten)]
     text: TextArguments,
-    /// What comes before the text and is not scored.
+    /// What comes before the text and is not scored; the source of an encoder-decoder.
     #[arg(long, conflicts_with = "prompt_ids", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// The same as token ids, such as 1,2,3.
@@ -47,7 +47,12 @@ pub(super) fn run(arguments: &ScoreArguments, out: &mut dyn Write) -> anyhow::Re
     let decoder = arguments.model.decoder(arguments.text.reads_text() || arguments.prompt.is_some())?;
     let prompt = arguments.prompt(&decoder)?;
     let tokens = arguments.text.tokens(&decoder)?;
-    check_context(&decoder, prompt.len() + tokens.len())?;
+    if decoder.model().network().start_token().is_some() {
+        ensure!(!prompt.is_empty(), "{} is an encoder-decoder: give its source as --prompt", arguments.model.model);
+        check_context(&decoder, prompt.len().max(tokens.len()))?;
+    } else {
+        check_context(&decoder, prompt.len() + tokens.len())?;
+    }
     let nlls = score(&decoder, &prompt, &tokens)?;
     let sum: f64 = nlls.iter().flatten().map(|&nll| f64::from(nll)).sum();
     let n_scored = nlls.iter().flatten().count();
