@@ -167,7 +167,7 @@ impl Starcoder2DecoderLayer {
         let normed = self.input_layernorm.forward(hidden.clone());
         // Without a window, the mask of sliding layers is the causal one.
         let mask = pass.mask(true);
-        let attended = self.self_attn.forward(normed, mask, pass.rotary(), cached, dropout.as_deref_mut());
+        let attended = self.self_attn.forward(&normed, mask, pass.rotary(), cached, dropout.as_deref_mut());
         let hidden = hidden + drop_out(attended, self.residual_dropout, dropout.as_deref_mut());
         let normed = self.post_attention_layernorm.forward(hidden.clone());
         let fed = self.mlp.forward(normed, dropout.as_deref_mut());
