@@ -23,7 +23,7 @@ pub(in crate::cli) struct GenerateArguments {
     #[arg(long, default_value_t = 64)]
     tokens_max: usize,
     /// Draws tokens at random: below 1 sharpens, above 1 flattens, 0 is greedy.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     temperature: Option<f64>,
     /// Draws from this many of the most probable tokens.
     #[arg(long)]
