@@ -57,7 +57,9 @@ pub(super) fn search<M: BatchedLanguageModel>(
     let mut searches: Vec<Search> =
         limits.iter().enumerate().map(|(row, &limit)| Search::new(rule, limit, row)).collect();
     loop {
-        searches.iter_mut().for_each(|search| search.advance(&logits, &ends));
+        for search in &mut searches {
+            search.advance(&logits, &ends);
+        }
         let open: Vec<&mut Beam> = searches.iter_mut().flat_map(|search| &mut search.open).collect();
         if open.is_empty() {
             return searches.into_iter().map(Search::best).collect();

@@ -195,7 +195,7 @@ mod tests {
             Sampling { temperature: 0.0, ..Sampling::default() },
             Sampling { temperature: 1e-300, top_k: Some(1), top_p: Some(0.5) },
         ] {
-            assert_eq!(counts(&sampling, 50)[1], 50.0);
+            assert!((counts(&sampling, 50)[1] - 50.0).abs() < 0.5);
         }
     }
 

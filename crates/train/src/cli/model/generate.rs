@@ -58,11 +58,11 @@ struct PromptArguments {
 
 #[derive(Debug, Serialize)]
 struct Found {
-    texts: Vec<Text>,
+    texts: Vec<Continuation>,
 }
 
 #[derive(Debug, Serialize)]
-struct Text {
+struct Continuation {
     prompt_tokens: Vec<u32>,
     tokens: Vec<u32>,
     /// None without a tokenizer.
@@ -107,8 +107,8 @@ impl GenerateArguments {
     }
 }
 
-fn text(tokenizer: Option<&Tokenizer>, prompt: Prompt, generated: Generated) -> Text {
-    Text {
+fn text(tokenizer: Option<&Tokenizer>, prompt: Prompt, generated: Generated) -> Continuation {
+    Continuation {
         prompt_tokens: prompt.tokens,
         text: tokenizer.map(|tokenizer| tokenizer.decode(&generated.tokens)),
         tokens: generated.tokens,

@@ -33,11 +33,11 @@ pub(in crate::cli) struct LogitsArguments {
 struct Found {
     tokens: Vec<u32>,
     vocabulary_size: usize,
-    positions: Vec<Position>,
+    positions: Vec<Row>,
 }
 
 #[derive(Debug, Serialize)]
-struct Position {
+struct Row {
     position: usize,
     token: Token,
     /// The most probable tokens that may follow, the most probable first.
@@ -65,13 +65,13 @@ pub(super) fn run(arguments: &LogitsArguments, out: &mut dyn Write) -> anyhow::R
     check_context(&decoder, tokens.len())?;
     let positions = arguments.positions(tokens.len())?;
     let logits = decoder.logits_at(&tokens, &positions);
-    let position = |(position, logits): (usize, Vec<f32>)| Position {
+    let position = |(position, logits): (usize, Vec<f32>)| Row {
         position,
         token: Token::new(&decoder, tokens[position]),
         top: top(&decoder, &logits, arguments.top),
         logits,
     };
-    let positions: Vec<Position> = positions.into_iter().zip(logits).map(position).collect();
+    let positions: Vec<Row> = positions.into_iter().zip(logits).map(position).collect();
     let vocabulary_size = positions.first().map_or(0, |position| position.logits.len());
     arguments.model.write(&Found { tokens, vocabulary_size, positions }, out, table)
 }
