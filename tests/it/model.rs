@@ -61,7 +61,7 @@ fn assert_close(found: &Value, expected: &Value) {
 
 #[test]
 fn logits_of_ids_are_those_of_transformers_without_a_tokenizer() {
-    for name in ["llama_grouped", "llama3_scaled"] {
+    for name in ["llama_grouped", "llama3_scaled", "gpt2_tiny"] {
         let (directory, golden) = golden(name);
         let case = if golden.is_array() { &golden[0] } else { &golden["cases"][0] };
         let found = json("logits", &directory, &["--ids", &written(&case["tokens"]), "--top", "2"]);

@@ -231,4 +231,8 @@ impl Gguf {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(all(test, feature = "golden"))]
+mod qwen2_coder;
+#[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 
 mod byte_pairs;
 pub(crate) mod cuts;
-mod sentence_pieces;
+pub(crate) mod sentence_pieces;
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,15 @@ const END_OF_TEXT: &str = "<|endoftext|>";
 /// Number of a token that merges spell.
 pub(crate) const NORMAL: i64 = 1;
 /// Number of a token that stands for what no other spells.
-const UNKNOWN: i64 = 2;
+pub(crate) const UNKNOWN: i64 = 2;
 /// Number of a token that stands for itself and is never spelled out by merges.
 pub(crate) const CONTROL: i64 = 3;
 /// Number of a token that is recognized in text but is not special.
 pub(crate) const USER_DEFINED: i64 = 4;
 /// Number of a token that no text gives.
 pub(crate) const UNUSED: i64 = 5;
+/// Number of a token that spells a byte.
+pub(crate) const BYTE: i64 = 6;
 
 /// Returns the tokenizer of a GGUF file; its template adds what the metadata tell to add before and after a text.
 ///
@@ -80,11 +82,11 @@ pub fn eos(gguf: &Gguf) -> Result<Vec<u32>> {
     let is_end = |(token, kind): (&String, &i64)| token == END_OF_TEXT && *kind == CONTROL;
     ends.extend(tokens.iter().zip(kinds).position(is_end).map(|end| end as u32));
     let mut distinct = Vec::new();
-    ends.into_iter().for_each(|end| {
+    for end in ends {
         if !distinct.contains(&end) {
             distinct.push(end);
         }
-    });
+    }
     Ok(distinct)
 }
 
@@ -139,7 +141,7 @@ fn template(gguf: &Gguf, adds_bos: bool) -> Result<Value> {
         let key = format!("tokenizer.ggml.{name}_token_id");
         let id = special(gguf, &key)?.ok_or_else(|| refused(gguf, format!("{key} is missing")))?;
         let token = &tokens[id as usize];
-        let at = if name == "bos" { 0 } else { 1 };
+        let at = usize::from(name == "eos");
         single.insert(at, json!({"SpecialToken": {"id": token, "type_id": 0}}));
         specials.insert(token.clone(), json!({"id": token, "ids": [id], "tokens": [token]}));
     }
@@ -155,4 +157,4 @@ fn refused(gguf: &Gguf, message: String) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

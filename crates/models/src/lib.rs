@@ -33,8 +33,11 @@ pub mod bert;
 pub mod encoder;
 pub mod roberta;
 
+pub mod codegen;
 pub mod decoder;
 pub mod generate;
+pub mod gpt2;
+pub mod gpt_bigcode;
 pub mod llama;
 pub mod qwen2;
 pub mod starcoder2;

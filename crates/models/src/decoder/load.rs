@@ -7,15 +7,21 @@ use burn::tensor::Device;
 
 use super::DecoderModel;
 use crate::Result;
+use crate::codegen::{CodeGen, CodeGenConfig};
 use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
+use crate::gpt_bigcode::GptBigCodeConfig;
+use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::llama::{Llama, LlamaConfig};
 use crate::qwen2::{Qwen2, Qwen2Config};
 use crate::starcoder2::{Starcoder2, Starcoder2Config};
 use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, TensorSource};
+
+/// What precedes the names of a GPT's tensors, those of the head excepted.
+const GPT_PREFIX: &str = "transformer.";
 
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
@@ -30,7 +36,7 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
 }
 
 /// The architectures that [`network`] knows.
-const MODEL_TYPES: [&str; 4] = ["llama", "qwen2", "starcoder2", "t5"];
+const MODEL_TYPES: [&str; 7] = ["codegen", "gpt2", "gpt_bigcode", "llama", "qwen2", "starcoder2", "t5"];
 
 /// Loads the network of a directory without its tokenizer.
 pub(super) fn load_directory(path: &Path, device: &Device) -> Result<DecoderModel> {
@@ -52,6 +58,12 @@ pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Devic
             t5::check_copies(source, config.tie_word_embeddings)?;
             Ok(DecoderModel::T5(model))
         }
+        "gpt2" => Ok(DecoderModel::Gpt2(fill_gpt(Gpt2::new(&Gpt2Config::read(fields)?, device), source)?)),
+        "gpt_bigcode" => {
+            let model = GptBigCodeConfig::read(fields)?.network(device);
+            Ok(DecoderModel::GptBigCode(fill_gpt(model, source)?))
+        }
+        "codegen" => Ok(DecoderModel::CodeGen(fill_gpt(CodeGen::new(&CodeGenConfig::read(fields)?, device), source)?)),
         other => {
             let implemented = MODEL_TYPES.join(", ");
             let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");
@@ -64,6 +76,14 @@ fn fill<M: Module>(model: M, source: &impl TensorSource) -> Result<M> {
     weights::load(model, source, &names())
 }
 
+/// Fills a network of the GPT family, whose checkpoints lack the prefix of all names if they were saved without a head.
+fn fill_gpt<M: Module>(model: M, source: &impl TensorSource) -> Result<M> {
+    let has_prefix = source.shapes().keys().any(|name| name.starts_with(GPT_PREFIX));
+    let bare = |name: &str| name.strip_prefix(GPT_PREFIX).unwrap_or(name).to_owned();
+    let rename = if has_prefix { str::to_owned } else { bare };
+    weights::load(model, source, &Names { rename, ..names() })
+}
+
 /// Returns how the fields of a decoder are called in a checkpoint: as they are.
 #[must_use]
 pub(crate) fn names() -> Names {
@@ -73,5 +93,7 @@ pub(crate) fn names() -> Names {
 /// Tells whether a tensor is a tied head or a buffer.
 fn is_unused(name: &str) -> bool {
     name == "lm_head.weight"
-        || [".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias"].iter().any(|end| name.ends_with(end))
+        || [".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attn.causal_mask"]
+            .iter()
+            .any(|end| name.ends_with(end))
 }

@@ -4,8 +4,10 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
 use crate::cache::{Cache, KeyValues, Source};
+use crate::codegen::CodeGen;
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
+use crate::gpt2::Gpt2;
 use crate::linear::Linear;
 use crate::llama::Llama;
 use crate::pass::{Padding, Pass, Rows};
@@ -100,6 +102,12 @@ pub enum DecoderModel {
     Starcoder2(Starcoder2),
     /// T5, `CodeT5`, `CodeT5+`.
     T5(T5),
+    /// GPT-2, `CodeGPT`.
+    Gpt2(Gpt2),
+    /// `SantaCoder`, `StarCoder`: GPT-2 with other projections.
+    GptBigCode(Gpt2),
+    /// `CodeGen`.
+    CodeGen(CodeGen),
 }
 
 impl DecoderModel {
@@ -111,6 +119,8 @@ impl DecoderModel {
             Self::Qwen2(model) => model,
             Self::Starcoder2(model) => model,
             Self::T5(model) => model,
+            Self::Gpt2(model) | Self::GptBigCode(model) => model,
+            Self::CodeGen(model) => model,
         }
     }
 
@@ -121,6 +131,8 @@ impl DecoderModel {
             Self::Qwen2(model) => model,
             Self::Starcoder2(model) => model,
             Self::T5(model) => model,
+            Self::Gpt2(model) | Self::GptBigCode(model) => model,
+            Self::CodeGen(model) => model,
         }
     }
 
@@ -132,6 +144,8 @@ impl DecoderModel {
             Self::Qwen2(model) => model.model.embed_tokens.device(),
             Self::Starcoder2(model) => model.model.embed_tokens.device(),
             Self::T5(model) => model.shared.device(),
+            Self::Gpt2(model) | Self::GptBigCode(model) => model.transformer.wte.device(),
+            Self::CodeGen(model) => model.transformer.wte.device(),
         }
     }
 

@@ -117,7 +117,7 @@ impl<'a> Keys<'a> {
     /// Refuses what would change the computation.
     fn refuse_unsupported(&self) -> Result<()> {
         let prefix = format!("{}.", self.family.name());
-        for (key, value) in self.gguf.metadata.iter() {
+        for (key, value) in &self.gguf.metadata {
             let Some(name) = key.strip_prefix(&prefix) else { continue };
             if READ.contains(&name) || UNUSED.contains(&name) {
                 continue;

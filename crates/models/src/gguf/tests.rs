@@ -2,14 +2,9 @@
 
 use std::path::Path;
 
-use proptest::prelude::*;
-
 use super::sample::{Sample, write};
-use super::{Gguf, Value, family};
+use super::{Gguf, Value};
 use crate::Error;
-use crate::llama::LlamaConfig;
-use crate::tokenizer::Tokenizer;
-use crate::weights::TensorSource;
 
 fn small() -> Sample {
     Sample::default()
@@ -124,83 +119,5 @@ fn names_from_the_file_are_escaped_in_errors() {
         let message = message(&sample);
         assert!(message.contains(r"a\n\u{1b}[2J"), "{message}");
         assert!(!message.contains(char::is_control), "{message:?}");
-    }
-}
-
-/// What a whole file gives; a damaged one may give less, or something else, but no panic.
-fn read_all(path: &Path) -> crate::Result<()> {
-    let gguf = Gguf::open(path)?;
-    gguf.tensors().keys().try_for_each(|name| gguf.read(name).map(drop))?;
-    let config = gguf.config()?;
-    let tensors = gguf.decoder_tensors()?;
-    tensors.shapes().keys().try_for_each(|name| tensors.read(name).map(drop))?;
-    let tokenizer = crate::gguf_tokenizer::tokenizer(&gguf)?;
-    Tokenizer::from_inner(tokenizer, path)?;
-    LlamaConfig::from_value(config, path).map(drop)
-}
-
-/// A decoder with a tokenizer and a tensor of every type.
-fn whole() -> Sample {
-    let sample = family::tests::grouped_as_gguf()
-        .text("tokenizer.ggml.model", "gpt2")
-        .text("tokenizer.ggml.pre", "qwen2")
-        .texts("tokenizer.ggml.tokens", &["<|endoftext|>", "a", "b", "ab"])
-        .texts("tokenizer.ggml.merges", &["a b"])
-        .integers("tokenizer.ggml.token_type", &[3, 1, 1, 1])
-        .integer("tokenizer.ggml.eos_token_id", 0);
-    let blocks = [(2, 32, 18), (3, 32, 20), (6, 32, 22), (7, 32, 24), (12, 256, 144), (13, 256, 176), (14, 256, 210)];
-    blocks.into_iter().fold(sample, |sample, (kind, elements, bytes)| {
-        sample.tensor(&format!("type.{kind}"), &[1, elements], kind, &vec![7; bytes])
-    })
-}
-
-#[test]
-fn every_prefix_of_a_decoder_is_an_error() {
-    let bytes = whole().bytes();
-    let (_guard, path) = write(&bytes);
-    read_all(&path).unwrap();
-    // What follows the 210 bytes of the last tensor belongs to nothing.
-    let padding = 224 - 210;
-    for length in (0..whole().header_bytes()).chain((whole().header_bytes()..bytes.len() - padding).step_by(97)) {
-        std::fs::write(&path, &bytes[..length]).unwrap();
-        assert!(Gguf::open(&path).is_err(), "cut at {length}");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
-    #[test]
-    fn a_damaged_decoder_never_panics(
-        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
-        in_header in any::<bool>(),
-    ) {
-        let sample = whole();
-        let mut bytes = sample.bytes();
-        let end = if in_header { sample.header_bytes() } else { bytes.len() };
-        for (index, value) in flips {
-            bytes[index.index(end)] = value;
-        }
-        let (_guard, path) = write(&bytes);
-        prop_assert!(read_all(&path).is_ok() || read_all(&path).is_err());
-    }
-
-    #[test]
-    fn a_damaged_length_never_panics(
-        index in any::<prop::sample::Index>(),
-        value in prop_oneof![any::<u64>(), 0..300_u64, (0..64_u32).prop_map(|shift| 1 << shift)],
-    ) {
-        let sample = whole();
-        let mut bytes = sample.bytes();
-        let at = index.index(sample.header_bytes() - 8);
-        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
-        let (_guard, path) = write(&bytes);
-        prop_assert!(read_all(&path).is_ok() || read_all(&path).is_err());
-    }
-
-    #[test]
-    fn bytes_after_the_magic_never_panic(rest in prop::collection::vec(any::<u8>(), 0..200)) {
-        let (_guard, path) = write(&[b"GGUF\x03\0\0\0", &rest[..]].concat());
-        prop_assert!(read_all(&path).is_err());
     }
 }

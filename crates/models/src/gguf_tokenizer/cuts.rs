@@ -38,20 +38,20 @@ pub(crate) fn named(name: &str) -> Option<Cut> {
         |pre_tokenizer| Cut { name, normalizer: Value::Null, pre_tokenizer, ignores_merges: false, adds_bos: false };
     match name {
         "gpt-2" => Some(plain(byte_level(true))),
-        "smollm" => Some(plain(sequence(vec![digits(), byte_level(true)]))),
+        "smollm" => Some(plain(sequence(&[digits(), byte_level(true)]))),
         "qwen2" => Some(Cut {
             normalizer: json!({"type": "NFC"}),
-            ..plain(sequence(vec![isolate(&words("\\p{N}")), byte_level(false)]))
+            ..plain(sequence(&[isolate(&words("\\p{N}")), byte_level(false)]))
         }),
         "llama-bpe" => Some(Cut {
             ignores_merges: true,
             adds_bos: true,
-            ..plain(sequence(vec![isolate(&words("\\p{N}{1,3}")), byte_level(false)]))
+            ..plain(sequence(&[isolate(&words("\\p{N}{1,3}")), byte_level(false)]))
         }),
         "deepseek-coder" => {
             let mut parts: Vec<Value> = DEEPSEEK_CODER.iter().map(|pattern| isolate(pattern)).collect();
             parts.extend([digits(), byte_level(false)]);
-            Some(plain(sequence(parts)))
+            Some(plain(sequence(&parts)))
         }
         _ => None,
     }
@@ -97,7 +97,7 @@ fn words(digits: &str) -> String {
     )
 }
 
-fn sequence(parts: Vec<Value>) -> Value {
+fn sequence(parts: &[Value]) -> Value {
     json!({"type": "Sequence", "pretokenizers": parts})
 }
 
@@ -142,7 +142,7 @@ mod tests {
         tokenizer["pre_tokenizer"]["trim_offsets"] = json!(false);
         tokenizer["normalizer"] = json!({"type": "Sequence", "normalizers": []});
         assert_eq!(name_of(&tokenizer), Some("gpt-2"));
-        tokenizer["pre_tokenizer"] = sequence(vec![tokenizer["pre_tokenizer"].clone()]);
+        tokenizer["pre_tokenizer"] = sequence(&[tokenizer["pre_tokenizer"].clone()]);
         assert_eq!(name_of(&tokenizer), Some("gpt-2"));
     }
 

@@ -1,6 +1,6 @@
-//! BPE as SentencePiece has it: tokens with scores, spaces spelled `▁`, unknown characters spelled byte by byte.
+//! BPE as `SentencePiece` has it: tokens with scores, spaces spelled `▁`, unknown characters spelled byte by byte.
 //!
-//! SentencePiece joins the neighbors whose joined token has the highest score, the leftmost first. In `tokenizers` pairs
+//! `SentencePiece` joins the neighbors whose joined token has the highest score, the leftmost first. In `tokenizers` pairs
 //! of tokens have ranks: every pair that spells a token gets one, in the order of `convert_slow_tokenizer.py` of
 //! `transformers`.
 
@@ -14,14 +14,14 @@ use crate::gguf::Gguf;
 
 /// Above any token in use; every token is cut everywhere.
 const TOKEN_BYTES_MAX: usize = 256;
+const BYTES: usize = 256;
 const SPACE: &str = "▁";
 
 pub(super) fn describe(gguf: &Gguf) -> Result<Description> {
     let vocabulary = vocabulary(gguf)?;
     let kinds = aligned(gguf, "token_type", gguf.integers("tokenizer.ggml.token_type")?, vocabulary.len())?;
     let scores = aligned(gguf, "scores", gguf.floats("tokenizer.ggml.scores")?, vocabulary.len())?;
-    let has_byte = |byte: u8| vocabulary.contains_key(format!("<0x{byte:02X}>").as_str());
-    if !(0..=u8::MAX).all(has_byte) {
+    if vocabulary.keys().filter(|token| is_byte(token)).count() != BYTES {
         return Err(refused(gguf, "tokenizer.ggml.tokens lacks a token for every byte".to_owned()));
     }
     let normal: BTreeMap<&str, f64> =
@@ -47,6 +47,12 @@ pub(super) fn describe(gguf: &Gguf) -> Result<Description> {
     })
 }
 
+/// Tells whether a token spells a byte, such as `<0x0A>`.
+pub(crate) fn is_byte(token: &str) -> bool {
+    let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+    digits.is_some_and(|digits| digits.len() == 2 && digits.chars().all(|digit| matches!(digit, '0'..='9' | 'A'..='F')))
+}
+
 fn aligned<'a, T>(gguf: &Gguf, name: &str, values: Option<&'a [T]>, size: usize) -> Result<&'a [T]> {
     match values {
         Some(values) if values.len() == size => Ok(values),
@@ -58,7 +64,7 @@ fn aligned<'a, T>(gguf: &Gguf, name: &str, values: Option<&'a [T]>, size: usize)
 ///
 /// Runs of spaces share one score: with the longer ones first, the leftmost run grows to its full length before another
 /// begins.
-fn merges(scores: &BTreeMap<&str, f64>) -> Vec<Value> {
+pub(crate) fn merges<'a>(scores: &BTreeMap<&'a str, f64>) -> Vec<(&'a str, &'a str)> {
     let mut pairs = Vec::new();
     for (&token, &score) in scores {
         for (length, (at, _)) in token.char_indices().enumerate().skip(1) {
@@ -72,10 +78,11 @@ fn merges(scores: &BTreeMap<&str, f64>) -> Vec<Value> {
         let lengths = (other_length, other_right.chars().count()).cmp(&(length, right.chars().count()));
         other_score.total_cmp(score).then(lengths)
     });
-    pairs.into_iter().map(|(_, _, left, right)| json!([left, right])).collect()
+    pairs.into_iter().map(|(_, _, left, right)| (left, right)).collect()
 }
 
-fn normalizer(adds_space: bool) -> Value {
+/// Returns the normalizer of Llama, with or without a space before a text.
+pub(crate) fn normalizer(adds_space: bool) -> Value {
     let replace = json!({"type": "Replace", "pattern": {"String": " "}, "content": SPACE});
     if !adds_space {
         return replace;
@@ -83,7 +90,8 @@ fn normalizer(adds_space: bool) -> Value {
     json!({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": SPACE}, replace]})
 }
 
-fn decoder(adds_space: bool) -> Value {
+/// Returns the decoder of Llama, which takes the space before a text away.
+pub(crate) fn decoder(adds_space: bool) -> Value {
     let mut parts = vec![
         json!({"type": "Replace", "pattern": {"String": SPACE}, "content": " "}),
         json!({"type": "ByteFallback"}),

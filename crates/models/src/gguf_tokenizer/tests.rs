@@ -97,7 +97,7 @@ fn a_text_begins_and_ends_with_what_the_metadata_tell() {
 }
 
 /// Bytes, then pieces whose scores say that `ab` is joined before `bc`, and `▁ab` from its parts.
-fn pieces() -> Sample {
+pub(crate) fn pieces() -> Sample {
     let bytes: Vec<String> = (0..=u8::MAX).map(|byte| format!("<0x{byte:02X}>")).collect();
     let mut tokens = vec!["<unk>", "<s>", "</s>"];
     tokens.extend(bytes.iter().map(String::as_str));

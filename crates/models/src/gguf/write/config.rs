@@ -43,6 +43,7 @@ pub(super) enum Scaling {
 
 /// `config.json` as it is written.
 #[derive(Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the keys of the file")]
 struct Stored {
     model_type: String,
     vocab_size: usize,
@@ -75,6 +76,7 @@ struct Stored {
 
 /// The rotary embedding as `transformers` 4 (`rope_scaling`) or 5 (`rope_parameters`) writes it.
 #[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the keys of the file")]
 struct Rope {
     rope_type: Option<String>,
     #[serde(rename = "type")]
