@@ -176,15 +176,15 @@ mod tests {
     use super::*;
     use crate::Seam;
     use crate::Variant;
-    use crate::decode::{Finish, greedy};
+    use crate::decode::Finish;
     use crate::fixtures::{self, code_candidate};
     use crate::perplexity::WeightRule;
     use crate::prompt::Shown;
     use crate::retriever::{Retriever, RetrieverLimits};
     use crate::score::score;
     use crate::strategies::{Arm, Dense};
-    use models::ScoredSequence;
     use models::encoder::Encoder;
+    use models::{GenerationRule, ScoredSequence, generate};
     use repo::candidates::SplitVariant;
     use repo::language::Language;
 
@@ -220,7 +220,8 @@ mod tests {
         let completion =
             completer(&decoder, &workers, Arm::Bm25 { k: 2 }).complete(&[request], &|_| ()).unwrap().remove(0);
         let prompt = completion.prompt.tokens.clone();
-        assert_eq!(completion.generated, greedy(&decoder, &prompt, 8, |_| false));
+        let rule = GenerationRule { tokens_max: 8, strategy: models::generate::Strategy::Greedy };
+        assert_eq!(vec![completion.generated], generate(&decoder, &[prompt.clone().into()], &rule).unwrap());
         assert_eq!(completion.chosen.kept().len(), 2);
         assert_eq!(completion.prompt.shown.len(), 2);
         let request = ScoredSequence { prompt, target: target.tokens };

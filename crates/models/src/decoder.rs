@@ -63,6 +63,11 @@ pub trait LanguageModel {
 
     /// Returns the number of tokens that the model can read; an encoder-decoder, as many of source and of target.
     fn context_tokens_max(&self) -> usize;
+
+    /// Returns the number of tokens that can be written after a prompt of the given length.
+    fn new_tokens_max(&self, prompt_tokens: usize) -> usize {
+        self.context_tokens_max().saturating_sub(prompt_tokens)
+    }
 }
 
 /// Predicts the next tokens of several texts at once.
@@ -106,7 +111,7 @@ impl ScoredSequence {
 #[derive(Debug)]
 pub struct Decoder {
     model: DecoderModel,
-    tokenizer: Tokenizer,
+    tokenizer: Option<Tokenizer>,
     shape: NetworkShape,
     eos: Vec<u32>,
     device: Device,
@@ -123,12 +128,28 @@ impl Decoder {
         Ok(Self::new(model, tokenizer))
     }
 
+    /// Loads a model for work on tokens alone: the directory may lack `tokenizer.json`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`], except for a tokenizer that is not there.
+    pub fn load_for_tokens(path: &Path, device: &Device) -> Result<Self> {
+        if !path.is_dir() || path.join("tokenizer.json").exists() {
+            return Self::load(path, device);
+        }
+        Ok(Self::with(load::load_directory(path, device)?, None))
+    }
+
     /// Puts a network and its tokenizer together.
     #[must_use]
     pub fn new(model: DecoderModel, tokenizer: Tokenizer) -> Self {
+        Self::with(model, Some(tokenizer))
+    }
+
+    fn with(model: DecoderModel, tokenizer: Option<Tokenizer>) -> Self {
         let shape = model.network().shape();
         let mut eos = shape.eos.clone();
-        eos.extend(tokenizer.eos());
+        eos.extend(tokenizer.as_ref().and_then(Tokenizer::eos));
         eos.sort_unstable();
         eos.dedup();
         let device = model.device();
@@ -136,9 +157,19 @@ impl Decoder {
     }
 
     /// Returns the tokenizer.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Self::load_for_tokens`] found none.
     #[must_use]
     pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
+        self.tokenizer.as_ref().expect("a decoder that reads text has a tokenizer")
+    }
+
+    /// Returns the tokenizer, if the model came with one.
+    #[must_use]
+    pub fn tokenizer_if_any(&self) -> Option<&Tokenizer> {
+        self.tokenizer.as_ref()
     }
 
     /// Returns the network.
@@ -164,6 +195,29 @@ impl Decoder {
         let targets: Vec<u32> = sequences.iter().flat_map(|sequence| sequence.target.iter().copied()).collect();
         let nlls = self.nll_at(&hidden, &indices, &targets);
         split(&nlls, sequences.iter().map(|sequence| sequence.target.len()))
+    }
+
+    /// Returns the logits of the token that follows each of the given positions of a text.
+    ///
+    /// Only these positions pass through the head.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the model is an encoder-decoder, if `tokens` is empty, holds a token outside the vocabulary, or exceeds the context, or if a position is not
+    /// one of the text.
+    #[must_use]
+    pub fn logits_at(&self, tokens: &[u32], positions: &[usize]) -> Vec<Vec<f32>> {
+        assert!(self.model.network().start_token().is_none(), "a text without a source is asked for");
+        let rows = Rows::new(&[tokens], Padding::Right);
+        self.check(&rows, rows.length());
+        let hidden = self.model.hidden(rows, None, None);
+        let mut rows = Vec::with_capacity(positions.len());
+        for positions in positions.chunks(LOGIT_ROWS_MAX) {
+            let positions: Vec<u32> = positions.iter().map(|&position| position as u32).collect();
+            let logits = values(self.model.logits(hidden.clone().select(0, self.indices(&positions))));
+            rows.extend(logits.chunks_exact(self.vocabulary_size()).map(<[f32]>::to_vec));
+        }
+        rows
     }
 
     /// Returns the hidden states of all that is read of `sequences`, and which of them come before target tokens.
@@ -300,6 +354,12 @@ impl LanguageModel for Decoder {
 
     fn context_tokens_max(&self) -> usize {
         self.shape.context_tokens_max
+    }
+
+    fn new_tokens_max(&self, prompt_tokens: usize) -> usize {
+        // The prompt of an encoder-decoder is its source, and the target begins with one token of its own.
+        let before = self.model.network().start_token().map_or(prompt_tokens, |_| 1);
+        self.context_tokens_max().saturating_sub(before)
     }
 }
 

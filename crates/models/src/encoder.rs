@@ -119,6 +119,12 @@ impl Encoder {
         self.files.config.hidden_size
     }
 
+    /// Returns the number of tokens.
+    #[must_use]
+    pub fn vocabulary_size(&self) -> usize {
+        self.files.config.vocab_size
+    }
+
     /// Returns the largest number of tokens, special ones included, that the model has positions for.
     #[must_use]
     pub fn tokens_max(&self) -> usize {

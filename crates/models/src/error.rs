@@ -90,6 +90,14 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// A text cannot be generated as asked.
+    #[error("{key}: {message}")]
+    Generation {
+        /// The parameter.
+        key: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A device name that is not known.
     #[error("unknown device `{name}`: expected auto, cpu, cuda, cuda:N or wgpu")]
     UnknownDevice {

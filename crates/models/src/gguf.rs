@@ -105,6 +105,12 @@ impl Gguf {
         &self.tensors
     }
 
+    /// Returns the metadata by key.
+    #[must_use]
+    pub fn metadata(&self) -> &BTreeMap<String, Value> {
+        &self.metadata
+    }
+
     /// Returns a value of the metadata.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {

@@ -36,6 +36,7 @@ pub mod roberta;
 
 pub mod codegen;
 pub mod decoder;
+pub mod generate;
 pub mod gpt2;
 pub mod gpt_bigcode;
 pub mod llama;
@@ -43,6 +44,7 @@ pub mod qwen2;
 pub mod starcoder2;
 pub mod t5;
 
+pub mod info;
 pub mod random_model;
 
 mod config;
@@ -57,6 +59,7 @@ pub use dropout::Dropout;
 pub use encoder::{Encoder, EncoderModel};
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
+pub use generate::{Generated, GenerationRule, generate};
 pub use pass::Padding;
 pub use tokenizer::Tokenizer;
 pub use workers::Workers;

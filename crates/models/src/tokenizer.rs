@@ -1,5 +1,6 @@
 //! Text to tokens and back.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -116,6 +117,14 @@ impl Tokenizer {
     #[must_use]
     pub fn eos(&self) -> Option<u32> {
         self.eos
+    }
+
+    /// Returns the special tokens with their spelling, the lowest first.
+    #[must_use]
+    pub fn special_tokens(&self) -> Vec<(u32, String)> {
+        let added = self.inner.get_added_tokens_decoder();
+        let special = added.into_iter().filter(|(_, token)| token.special).map(|(id, token)| (id, token.content));
+        special.collect::<BTreeMap<u32, String>>().into_iter().collect()
     }
 
     /// Returns the number of tokens, added ones included.
@@ -319,6 +328,8 @@ mod tests {
         assert_eq!(tokenizer.eos(), tokenizer.token("<|endoftext|>"));
         assert!(tokenizer.eos().is_some());
         assert_eq!(tokenizer.begin(), None);
+        let special = tokenizer.special_tokens();
+        assert_eq!((special.len(), special[0].clone(), special[5].0), (6, (0, "[PAD]".to_owned()), 5));
     }
 
     proptest! {

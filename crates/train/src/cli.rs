@@ -1,5 +1,6 @@
 //! The command line: an experiment, or one of the verbs for single stages.
 
+mod model;
 mod summary;
 mod verbs;
 
@@ -29,6 +30,7 @@ use crate::{plan, signals};
         train experiments/quickstart.toml --dry-run\n  \
         train experiments/quickstart.toml --set optimizer.learning_rate=3e-5 --run-dir checkpoints/lower\n  \
         train candidates --file src/app.py --json\n  \
+        train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n\n\
         Exit status: 0 done, 1 failed, 2 wrong usage, 75 interrupted by a signal and resumable by the same command."
 )]
@@ -73,6 +75,9 @@ enum Verb {
     Corpus(verbs::CorpusVerb),
     /// Fetches a model into the cache and prints where it lies.
     Fetch(verbs::FetchArguments),
+    /// Shows what a model computes: its sizes, logits, vectors, NLL and texts.
+    #[command(subcommand)]
+    Model(model::ModelVerb),
 }
 
 /// Runs the command line of this process.
@@ -104,6 +109,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Candidates(arguments)) => verbs::candidates(&arguments, out)?,
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
+        Some(Verb::Model(verb)) => model::run(&verb, out)?,
         None => return experiment(&cli.run, out),
     }
     Ok(ExitCode::SUCCESS)

@@ -25,9 +25,7 @@ const GPT_PREFIX: &str = "transformer.";
 
 pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
-        let config_path = path.join("config.json");
-        let fields = Fields::load(&config_path)?;
-        (network(fields, &Checkpoint::open(path)?, device)?, Tokenizer::load(path)?, config_path)
+        (load_directory(path, device)?, Tokenizer::load(path)?, path.join("config.json"))
     } else {
         let gguf = Gguf::open(path)?;
         let model = network(Fields::new(gguf.config()?, path)?, &gguf.decoder_tensors()?, device)?;
@@ -39,6 +37,11 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokeni
 
 /// The architectures that [`network`] knows.
 const MODEL_TYPES: [&str; 7] = ["codegen", "gpt2", "gpt_bigcode", "llama", "qwen2", "starcoder2", "t5"];
+
+/// Loads the network of a directory without its tokenizer.
+pub(super) fn load_directory(path: &Path, device: &Device) -> Result<DecoderModel> {
+    network(Fields::load(&path.join("config.json"))?, &Checkpoint::open(path)?, device)
+}
 
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {

@@ -109,6 +109,22 @@ fn a_model_directory_loads_with_its_tokenizer() {
 }
 
 #[test]
+fn work_on_tokens_needs_no_tokenizer() {
+    let directory = crate::golden::directory("llama_grouped");
+    assert!(Decoder::load(&directory, &device()).is_err());
+    let decoder = Decoder::load_for_tokens(&directory, &device()).unwrap();
+    assert!(decoder.tokenizer_if_any().is_none());
+    let case = &Golden::load("llama_grouped").cases[0];
+    let positions = [0, 3, case.tokens.len() - 1];
+    for (found, position) in decoder.logits_at(&case.tokens, &positions).iter().zip(positions) {
+        assert_close(found, &case.logits[position]);
+    }
+    let written = tempfile::tempdir().unwrap();
+    crate::random_model::write_llama(written.path(), 7).unwrap();
+    assert!(Decoder::load_for_tokens(written.path(), &device()).unwrap().tokenizer_if_any().is_some());
+}
+
+#[test]
 fn a_tokenizer_beyond_the_vocabulary_of_the_model_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     crate::random_model::write_llama(directory.path(), 7).unwrap();

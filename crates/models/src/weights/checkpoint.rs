@@ -64,6 +64,16 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// Returns how many numbers are stored in each type, such as `F32` and `BF16`.
+    #[must_use]
+    pub fn weight_types(&self) -> BTreeMap<String, usize> {
+        let mut types = BTreeMap::new();
+        for (name, entry) in &self.entries {
+            *types.entry(format!("{:?}", entry.dtype)).or_default() += self.shapes[name].iter().product::<usize>();
+        }
+        types
+    }
+
     fn add_shards(&mut self, index_file: &Path) -> Result<()> {
         let index = read_index(index_file)?;
         let files: BTreeSet<&String> = index.values().collect();
