@@ -4,14 +4,21 @@ use std::path::Path;
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor};
+use rand_chacha::ChaCha8Rng;
 
 pub(crate) mod load;
+mod loss;
 mod network;
+mod recompute;
 
+pub use loss::CountedSequence;
 pub use network::{DecoderModel, Network, NetworkShape};
 
 use crate::Result;
+use crate::adapter::AdapterConfig;
 use crate::cache::Cache;
+use crate::export::DecoderFiles;
+use crate::linear::Precision;
 use crate::pass::{Padding, Rows};
 use crate::tokenizer::Tokenizer;
 
@@ -107,6 +114,11 @@ pub struct Decoder {
     shape: NetworkShape,
     eos: Vec<u32>,
     device: Device,
+    files: DecoderFiles,
+    /// Tokens added since loading.
+    pub(crate) added: Vec<u32>,
+    /// The model before an adapter was folded into it.
+    pub(crate) unmerged: Option<DecoderModel>,
 }
 
 impl Decoder {
@@ -116,8 +128,20 @@ impl Decoder {
     ///
     /// Returns an error if a file is missing, damaged, or asks for a computation that is not implemented.
     pub fn load(path: &Path, device: &Device) -> Result<Self> {
-        let (model, tokenizer) = load::load(path, device)?;
-        Ok(Self::new(model, tokenizer))
+        Self::load_as(path, device, Precision::F32)
+    }
+
+    /// Loads a model as [`Self::load`] does, its matrices kept and multiplied in `precision`.
+    ///
+    /// Norms, softmax, losses and adapters stay in `f32`; matrices in another type cannot be trained themselves.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as [`Self::load`] does.
+    pub fn load_as(path: &Path, device: &Device, precision: Precision) -> Result<Self> {
+        let (model, tokenizer) = load::load(path, device, precision)?;
+        let files = if path.is_dir() { DecoderFiles::load(path)? } else { DecoderFiles::default() };
+        Ok(Self::new(model, tokenizer).with_files(files))
     }
 
     /// Puts a network and its tokenizer together.
@@ -129,7 +153,31 @@ impl Decoder {
         eos.sort_unstable();
         eos.dedup();
         let device = model.device();
-        Self { model, tokenizer, shape, eos, device }
+        let files = DecoderFiles::default();
+        Self { model, tokenizer, shape, eos, device, files, added: Vec::new(), unmerged: None }
+    }
+
+    /// Returns this decoder with what its directory holds beside weights and tokenizer.
+    #[must_use]
+    pub fn with_files(self, files: DecoderFiles) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Returns what the directory of the model holds beside weights and tokenizer.
+    #[must_use]
+    pub fn files(&self) -> &DecoderFiles {
+        &self.files
+    }
+
+    /// Puts another network, such as one that was trained, in place of this one's, which is returned.
+    pub fn replace_model(&mut self, model: DecoderModel) -> DecoderModel {
+        self.shape = model.network().shape();
+        self.device = model.device();
+        std::mem::replace(&mut self.model, model)
+    }
+
+    pub(crate) fn replace_tokenizer(&mut self, tokenizer: Tokenizer) {
+        self.tokenizer = tokenizer;
     }
 
     /// Returns the tokenizer.
@@ -142,6 +190,15 @@ impl Decoder {
     #[must_use]
     pub fn model(&self) -> &DecoderModel {
         &self.model
+    }
+
+    /// Freezes the model and attaches what `config` describes; see [`DecoderModel::adapt`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as [`DecoderModel::adapt`] does.
+    pub fn adapt(&mut self, config: &AdapterConfig, stream: &mut ChaCha8Rng) -> Result<()> {
+        self.model.adapt(config, stream)
     }
 
     /// Returns the NLL of every target token in nats; the sequences are computed as one batch.

@@ -34,6 +34,7 @@ pub mod encoder;
 pub mod roberta;
 
 pub mod decoder;
+pub mod export;
 pub mod llama;
 
 pub mod random_model;
@@ -44,11 +45,13 @@ mod error;
 mod golden;
 mod limits;
 
+pub use adapter::{AdapterConfig, LoraConfig, MergeReport, RowInit};
 pub use decoder::{BatchedLanguageModel, Decoder, LanguageModel, ScoredSequence};
 pub use device::DeviceSpec;
 pub use dropout::Dropout;
 pub use encoder::{Encoder, EncoderModel};
 pub use error::{Error, Result};
+pub use export::DecoderFiles;
 pub use fingerprint::fingerprint;
 pub use pass::Padding;
 pub use tokenizer::Tokenizer;

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::nn::Initializer;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 
+use crate::linear::Precision;
 use crate::{Error, Result};
 
 pub use checkpoint::Checkpoint;
-pub use write::write;
+pub use write::{write, write_as};
 
 /// Named tensors of a checkpoint, read one at a time.
 pub trait TensorSource {
@@ -33,6 +34,33 @@ pub trait TensorSource {
     ///
     /// Returns an error if there is no such tensor, if it is damaged, or if its type does not convert to `f32`.
     fn read(&self, name: &str) -> Result<Vec<f32>>;
+
+    /// Returns the type in which matrices and tables are to be kept in memory; vectors are always `f32`.
+    fn storage(&self) -> Precision {
+        Precision::F32
+    }
+}
+
+/// The tensors of another source, their matrices to be kept in a given type.
+#[derive(Debug)]
+pub struct Stored<'a, S>(pub &'a S, pub Precision);
+
+impl<S: TensorSource> TensorSource for Stored<'_, S> {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn shapes(&self) -> &BTreeMap<String, Vec<usize>> {
+        self.0.shapes()
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<f32>> {
+        self.0.read(name)
+    }
+
+    fn storage(&self) -> Precision {
+        self.1
+    }
 }
 
 /// One tensor in memory: its shape and its values in row-major order.
@@ -223,7 +251,9 @@ struct Loader<'a, S> {
 impl<S: TensorSource> Loader<'_, S> {
     fn read<const D: usize>(&self, param: Param<Tensor<D>>) -> Result<Param<Tensor<D>>> {
         let values = self.source.read(&self.location.name(self.names))?;
-        let tensor = Tensor::from_data(TensorData::new(values, param.lazy_shape().to_vec()), &param.lazy_device());
+        let dtype = if D == 2 { self.source.storage().dtype() } else { DType::F32 };
+        let data = TensorData::new(values, param.lazy_shape().to_vec());
+        let tensor = Tensor::from_data(data, (&param.lazy_device(), dtype));
         let id = param.id;
         Ok(param.transform_for_load(tensor, id))
     }
@@ -247,6 +277,17 @@ impl<S: TensorSource> ModuleMapper for Loader<'_, S> {
             param
         })
     }
+}
+
+/// Replaces the value of a parameter, which keeps its identity and its gradient setting.
+pub(crate) fn change<const D: usize>(
+    param: &mut Param<Tensor<D>>,
+    change: impl FnOnce(Tensor<D>) -> Tensor<D>,
+) {
+    *param = param.clone().map(|value| {
+        let is_trained = value.is_require_grad();
+        change(value.detach()).detach().set_require_grad(is_trained)
+    });
 }
 
 /// Returns a parameter whose values are yet to be loaded.

@@ -10,21 +10,24 @@ use crate::Result;
 use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
+use crate::linear::Precision;
 use crate::llama::{Llama, LlamaConfig};
 use crate::tokenizer::Tokenizer;
-use crate::weights::{self, Checkpoint, Names, TensorSource};
+use crate::weights::{self, Checkpoint, Names, Stored, TensorSource};
 
-pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
+pub(super) fn load(path: &Path, device: &Device, precision: Precision) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
         let config_path = path.join("config.json");
         let fields = Fields::load(&config_path)?;
-        (network(fields, &Checkpoint::open(path)?, device)?, Tokenizer::load(path)?, config_path)
+        let checkpoint = Checkpoint::open(path)?;
+        let model = network(fields, &Stored(&checkpoint, precision), device)?;
+        (model, Tokenizer::load(path)?, config_path)
     } else {
         let gguf = Gguf::open(path)?;
         let config = gguf.llama_config()?;
-        let model = Llama::new(&config, device);
-        let model = DecoderModel::Llama(weights::load(model, &gguf.llama_tensors(&config), &names())?);
-        (model, Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?, path.to_owned())
+        let tensors = gguf.llama_tensors(&config);
+        let model = fill(Llama::new(&config, device), &Stored(&tensors, precision))?;
+        (DecoderModel::Llama(model), Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?, path.to_owned())
     };
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
     Ok((model, tokenizer))

@@ -1,0 +1,106 @@
+//! The loss of a decoder, to be differentiated.
+
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{DType, Int, Tensor};
+
+use super::{Decoder, DecoderModel, ScoredSequence};
+use crate::dropout::Dropout;
+use crate::pass::{Padding, Rows};
+
+/// A text of which some tokens count in the loss.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedSequence {
+    /// The tokens.
+    pub tokens: Vec<u32>,
+    /// Whether each counts; nothing precedes the first, which cannot.
+    pub counts: Vec<bool>,
+}
+
+impl From<&ScoredSequence> for CountedSequence {
+    fn from(sequence: &ScoredSequence) -> Self {
+        let counts = [vec![false; sequence.prompt.len()], vec![true; sequence.target.len()]].concat();
+        Self { tokens: [&sequence.prompt[..], &sequence.target].concat(), counts }
+    }
+}
+
+/// A batch of texts, ready to be read, and where in it the tokens that count are predicted.
+pub(super) struct Counted {
+    pub(super) rows: Rows,
+    pub(super) indices: Vec<u32>,
+    pub(super) targets: Vec<u32>,
+}
+
+impl Counted {
+    /// Pads the sequences to the longest, none of them read further than needed.
+    pub(super) fn new(sequences: &[CountedSequence]) -> Self {
+        let read = |sequence: &CountedSequence| {
+            assert_eq!(sequence.tokens.len(), sequence.counts.len(), "every token counts or does not");
+            assert!(!sequence.counts.first().is_some_and(|counts| *counts), "the first token is not predicted");
+            let last = sequence.counts.iter().rposition(|counts| *counts).unwrap_or(0);
+            sequence.tokens[..last].to_vec()
+        };
+        let rows: Vec<Vec<u32>> = sequences.iter().map(read).collect();
+        let (mut indices, mut targets) = (Vec::new(), Vec::new());
+        assert!(rows.iter().any(|row| !row.is_empty()), "at least one token counts");
+        let rows = Rows::new(&rows, Padding::Right);
+        for (row, sequence) in sequences.iter().enumerate() {
+            let first = row * rows.length();
+            let counted = (1..sequence.tokens.len()).filter(|&position| sequence.counts[position]);
+            for position in counted {
+                indices.push((first + position - 1) as u32);
+                targets.push(sequence.tokens[position]);
+            }
+        }
+        Self { rows, indices, targets }
+    }
+}
+
+impl DecoderModel {
+    /// Returns the summed NLL in nats of the tokens that count, to be differentiated, and their number.
+    ///
+    /// Only the positions before them pass through the head; the loss is computed in `f32`.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[1]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if no token counts, or the first of a sequence does.
+    #[must_use]
+    pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
+        let Counted { rows, indices, targets } = Counted::new(sequences);
+        let hidden = self.hidden(rows, None, dropout);
+        (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
+    }
+
+    /// Returns the summed NLL in nats of the tokens that follow the selected rows of `hidden`.
+    pub(super) fn nll_at_rows(&self, hidden: &Tensor<2>, indices: &[u32], targets: &[u32]) -> Tensor<1> {
+        let int = |values: &[u32]| {
+            let values: Vec<i64> = values.iter().map(|&value| i64::from(value)).collect();
+            Tensor::<1, Int>::from_data(values.as_slice(), &hidden.device())
+        };
+        let logits = self.logits(hidden.clone().select(0, int(indices))).cast(DType::F32);
+        log_softmax(logits, 1).gather(1, int(targets).unsqueeze_dim(1)).sum().neg()
+    }
+}
+
+impl Decoder {
+    /// Returns the summed NLL in nats of the tokens that count, to be differentiated, and their number.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[1]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if no token counts, if the first of a sequence does, if a token is outside the vocabulary, or if a
+    /// sequence exceeds the context.
+    #[must_use]
+    pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
+        let Counted { rows, targets, .. } = Counted::new(sequences);
+        self.check(&rows, rows.length());
+        self.check_tokens(&targets);
+        self.model.nll(sequences, dropout)
+    }
+}
