@@ -107,6 +107,11 @@ fn collect(model: &mut DecoderModel) -> (Attached, BTreeMap<String, HostTensor>)
         tensors.insert(format!("{PREFIX}{name}.{wrapper}{ROWS}"), host(rows.values.val()));
         attached.tables.insert(ending(&name).to_owned(), rows.tokens().to_vec());
     }
+    let embedding = format!("{PREFIX}{name}.{ROWS}");
+    if let Some(rows) = tensors.get(&embedding).cloned().filter(|_| !attached.all.contains(HEAD)) {
+        // Without layers, `peft` stores the rows of a tied head a second time and asks for them.
+        tensors.insert(format!("{PREFIX}{HEAD}.{ROWS}"), rows);
+    }
     (attached, tensors)
 }
 

@@ -62,18 +62,17 @@ impl Reader<'_> {
         for (name, linear) in network.linears() {
             self.attach_lora(&name, linear)?;
         }
-        let is_tied = head(network.linears()).is_none();
         let (name, embedding) = network.token_embedding();
         if let Some(rows) = self.rows(name, true)? {
             let rows = self.fit(rows, &embedding.weight.val(), name);
-            let size = self.size(name, embedding.n());
+            let size = self.size(embedding.n());
             let stored = self.whole_table(name)?;
             embedding.map_weight(&mut |table| grown(table, stored.clone(), size));
             embedding.rows = rows.map(|(values, tokens)| TrainableRows::from_values(values, &tokens));
         }
         match head(network.linears()) {
             Some(head) => {
-                let size = self.size(HEAD, head.size()[1]);
+                let size = self.size(head.size()[1]);
                 let stored = self.whole_table(HEAD)?;
                 head.map_outputs(&mut |table| grown(table, stored.clone(), size));
                 if let Some(rows) = self.rows(HEAD, false)? {
@@ -82,8 +81,7 @@ impl Reader<'_> {
                 }
             }
             // `peft` may write the rows of a tied head a second time.
-            None if is_tied => self.used.extend(self.keys(HEAD)),
-            None => {}
+            None => self.used.extend(self.keys(HEAD)),
         }
         Ok(())
     }
@@ -142,7 +140,7 @@ impl Reader<'_> {
     }
 
     /// Returns how many rows a table must have for the tokens of the adapter.
-    fn size(&self, _name: &str, n: usize) -> usize {
+    fn size(&self, n: usize) -> usize {
         let last = self.config.tables.values().flatten().max();
         last.map_or(n, |&last| n.max(last as usize + 1))
     }
