@@ -16,6 +16,7 @@ const QUERY_BLOCK: usize = 128;
 
 /// The keys that a query may see, and what is added to their scores.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "there are two masks in a forward pass")]
 pub enum Mask {
     /// All of them.
     All,

@@ -275,7 +275,7 @@ impl BertLayer {
         mut dropout: Option<&mut Dropout>,
     ) -> Tensor<2> {
         let attention = &self.attention.self_attention;
-        let context = attention.forward(hidden.clone(), length, key_bias, dropout.as_deref_mut());
+        let context = attention.forward(&hidden, length, key_bias, dropout.as_deref_mut());
         let hidden = self.attention.output.forward(context, hidden, dropout.as_deref_mut());
         let intermediate = self.intermediate.forward(hidden.clone(), dropout.as_deref_mut());
         self.output.forward(intermediate, hidden, dropout)
@@ -307,7 +307,7 @@ pub struct BertSelfAttention {
 impl BertSelfAttention {
     fn forward(
         &self,
-        hidden: Tensor<2>,
+        hidden: &Tensor<2>,
         length: usize,
         key_bias: Option<&Tensor<4>>,
         mut dropout: Option<&mut Dropout>,

@@ -113,7 +113,7 @@ impl KeyValues {
 }
 
 fn indices(rows: &[usize], device: &Device) -> Tensor<1, Int> {
-    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    let rows: Vec<i64> = rows.iter().map(|&row| i64::try_from(row).expect("rows are few")).collect();
     let n = rows.len();
     Tensor::from_data(TensorData::new(rows, [n]), device)
 }

@@ -133,6 +133,7 @@ impl Fields {
     }
 
     /// Reads a key of which only one value is implemented; absent stands for it too.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass literals")]
     pub(crate) fn only<T: DeserializeOwned + PartialEq + std::fmt::Debug>(
         &mut self,
         key: &str,
@@ -176,13 +177,11 @@ impl Fields {
             fields.only("partial_rotary_factor", 1.0)?;
             Ok((own.or(plain).unwrap_or(theta), scaling))
         })?;
-        match fields.rest.keys().next() {
-            Some(unknown) => Err(self.error(key, format!("`{unknown}` is not implemented"))),
-            None => {
-                limits::check_positive(&self.path, "rope_theta", result.0)?;
-                Ok(result)
-            }
+        if let Some(unknown) = fields.rest.keys().next() {
+            return Err(self.error(key, format!("`{unknown}` is not implemented")));
         }
+        limits::check_positive(&self.path, "rope_theta", result.0)?;
+        Ok(result)
     }
 
     fn scaling(&mut self, key: &str) -> Result<RopeScaling> {

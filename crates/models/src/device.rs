@@ -7,7 +7,7 @@ use burn::tensor::Device;
 
 use crate::{Error, Result};
 
-/// The name of a device in an experiment file: `auto`, `cpu`, `cuda` or `cuda:N`.
+/// The name of a device in an experiment file: `auto`, `cpu`, `cuda`, `cuda:N` or `wgpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceSpec {
     /// The first CUDA device if this build and this machine have one, the CPU otherwise.
@@ -17,6 +17,8 @@ pub enum DeviceSpec {
     Cpu,
     /// The CUDA device of this index.
     Cuda(usize),
+    /// Any GPU, through WebGPU; chosen by name only.
+    Wgpu,
 }
 
 impl FromStr for DeviceSpec {
@@ -28,6 +30,7 @@ impl FromStr for DeviceSpec {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
+            "wgpu" => Ok(Self::Wgpu),
             _ => {
                 let index = name.strip_prefix("cuda:").ok_or_else(unknown)?;
                 index.parse().map(Self::Cuda).map_err(|_| unknown())
@@ -41,6 +44,7 @@ impl fmt::Display for DeviceSpec {
         match self {
             Self::Auto => formatter.write_str("auto"),
             Self::Cpu => formatter.write_str("cpu"),
+            Self::Wgpu => formatter.write_str("wgpu"),
             Self::Cuda(index) => write!(formatter, "cuda:{index}"),
         }
     }
@@ -56,6 +60,7 @@ pub fn resolve(spec: &DeviceSpec) -> Result<Device> {
         DeviceSpec::Auto => cuda(0).or_else(cpu),
         DeviceSpec::Cpu => cpu(),
         DeviceSpec::Cuda(index) => cuda(index),
+        DeviceSpec::Wgpu => wgpu(),
     };
     device.ok_or_else(|| Error::MissingDevice { name: spec.to_string() })
 }
@@ -87,13 +92,25 @@ fn cuda(_index: usize) -> Option<Device> {
     None
 }
 
+#[cfg(feature = "wgpu")]
+fn wgpu() -> Option<Device> {
+    use burn::tensor::{DeviceKind, DeviceType};
+    let devices = Device::enumerate(DeviceType::Wgpu).into_vec();
+    (!devices.is_empty()).then(|| Device::wgpu(DeviceKind::DefaultDevice))
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn wgpu() -> Option<Device> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_device_name_reads_back_as_it_prints() {
-        for spec in [DeviceSpec::Auto, DeviceSpec::Cpu, DeviceSpec::Cuda(3)] {
+        for spec in [DeviceSpec::Auto, DeviceSpec::Cpu, DeviceSpec::Cuda(3), DeviceSpec::Wgpu] {
             assert_eq!(spec.to_string().parse::<DeviceSpec>().unwrap(), spec);
         }
         assert_eq!("cuda".parse::<DeviceSpec>().unwrap(), DeviceSpec::Cuda(0));

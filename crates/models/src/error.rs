@@ -107,7 +107,7 @@ pub enum Error {
         max: f32,
     },
     /// A device name that is not known.
-    #[error("unknown device `{name}`: expected auto, cpu, cuda or cuda:N")]
+    #[error("unknown device `{name}`: expected auto, cpu, cuda, cuda:N or wgpu")]
     UnknownDevice {
         /// The name.
         name: String,

@@ -171,7 +171,7 @@ impl LlamaDecoderLayer {
         mut dropout: Option<&mut Dropout>,
     ) -> Tensor<2> {
         let normed = self.input_layernorm.forward(hidden.clone());
-        let hidden = hidden + self.self_attn.forward(normed, mask, rotary, cached, dropout.as_deref_mut());
+        let hidden = hidden + self.self_attn.forward(&normed, mask, rotary, cached, dropout.as_deref_mut());
         let normed = self.post_attention_layernorm.forward(hidden.clone());
         hidden + self.mlp.forward(normed, dropout)
     }
@@ -230,7 +230,7 @@ impl LlamaAttention {
     /// - `hidden`, returns: `[batch * length, hidden]`
     pub(crate) fn forward(
         &self,
-        hidden: Tensor<2>,
+        hidden: &Tensor<2>,
         mask: &Mask,
         rotary: &Rotary,
         cached: Option<&mut KeyValues>,

@@ -2,7 +2,7 @@
 //!
 //! # References
 //!
-//! Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021. Scalings as in Hugging Face
+//! Su et al., "`RoFormer`: Enhanced Transformer with Rotary Position Embedding", 2021. Scalings as in Hugging Face
 //! `transformers`: `linear` (Chen et al., 2023) and `llama3`.
 
 use burn::tensor::{Device, Tensor, TensorData};
@@ -12,7 +12,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 pub enum Pairing {
     /// Each of the first half with its counterpart in the second (Llama).
     Halves,
-    /// Neighbors (GPT-J, CodeGen).
+    /// Neighbors (GPT-J, `CodeGen`).
     Neighbors,
 }
 
@@ -138,7 +138,7 @@ impl Rotary {
             }
         };
         if 2 * pairs < head_dim {
-            parts.push(part(2 * pairs, head_dim - 2 * pairs));
+            parts.push(heads.narrow(3, 2 * pairs, head_dim - 2 * pairs));
         }
         Tensor::cat(parts, 3)
     }

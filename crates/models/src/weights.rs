@@ -280,10 +280,7 @@ impl<S: TensorSource> ModuleMapper for Loader<'_, S> {
 }
 
 /// Replaces the value of a parameter, which keeps its identity and its gradient setting.
-pub(crate) fn change<const D: usize>(
-    param: &mut Param<Tensor<D>>,
-    change: impl FnOnce(Tensor<D>) -> Tensor<D>,
-) {
+pub(crate) fn change<const D: usize>(param: &mut Param<Tensor<D>>, change: impl FnOnce(Tensor<D>) -> Tensor<D>) {
     *param = param.clone().map(|value| {
         let is_trained = value.is_require_grad();
         change(value.detach()).detach().set_require_grad(is_trained)

@@ -1,8 +1,8 @@
-//! LoRA in factored form: `x W^T + s (x A^T) B^T`, without ever building a matrix of the weight's size.
+//! `LoRA` in factored form: `x W^T + s (x A^T) B^T`, without ever building a matrix of the weight's size.
 //!
 //! # References
 //!
-//! Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021. Names, layouts and initial values are those
+//! Hu et al., "`LoRA`: Low-Rank Adaptation of Large Language Models", 2021. Names, layouts and initial values are those
 //! of Python's `peft`.
 
 use burn::module::{Module, Param};

@@ -56,7 +56,9 @@ impl Decoder {
             return Err(Error::adapter("tokens", "are added before an adapter is attached"));
         }
         let n_known = self.tokenizer().highest().map_or(0, |highest| highest as usize + 1);
-        if let RowInit::Token(token) = init && token as usize >= n_known {
+        if let RowInit::Token(token) = init
+            && token as usize >= n_known
+        {
             return Err(Error::adapter("init", format!("{token} is not a token of the tokenizer")));
         }
         let mut tokenizer = self.tokenizer().clone();

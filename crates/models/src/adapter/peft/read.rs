@@ -30,7 +30,8 @@ impl Decoder {
         let config = PeftConfig::load(&directory.join(CONFIG_FILE))?;
         let checkpoint = Checkpoint::open(&directory.join(WEIGHTS_FILE))?;
         let mut model = self.model().clone().no_grad();
-        let mut reader = Reader { checkpoint: &checkpoint, config: &config, used: BTreeSet::new(), problems: Vec::new() };
+        let mut reader =
+            Reader { checkpoint: &checkpoint, config: &config, used: BTreeSet::new(), problems: Vec::new() };
         reader.attach(&mut model)?;
         reader.finish()?;
         let tokenizer_path = directory.join("tokenizer.json");
@@ -99,7 +100,8 @@ impl Reader<'_> {
         let [input, output] = linear.size();
         let rank = a_shape[0];
         if a_shape != [rank, input] || b_shape != [output, rank] {
-            self.problems.push(format!("{name}: A is {a_shape:?} and B {b_shape:?} on {input} inputs, {output} outputs"));
+            self.problems
+                .push(format!("{name}: A is {a_shape:?} and B {b_shape:?} on {input} inputs, {output} outputs"));
             return Ok(());
         }
         let read = |key: &str, shape| Ok(TensorData::new(self.checkpoint.read(key)?, shape));
@@ -165,9 +167,11 @@ impl Reader<'_> {
     fn finish(mut self) -> Result<()> {
         let unused = self.checkpoint.shapes().keys().filter(|key| !self.used.contains(*key));
         self.problems.extend(unused.map(|key| format!("unexpected {key}")));
-        let missing = self.config.tables.keys().filter(|table| {
-            !table.is_empty() && !self.used.iter().any(|key| key.contains(&format!(".{table}.")))
-        });
+        let missing = self
+            .config
+            .tables
+            .keys()
+            .filter(|table| !table.is_empty() && !self.used.iter().any(|key| key.contains(&format!(".{table}."))));
         self.problems.extend(missing.map(|table| format!("missing rows of {table}")));
         if self.problems.is_empty() {
             return Ok(());
