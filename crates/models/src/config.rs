@@ -147,6 +147,13 @@ impl Fields {
         }
     }
 
+    /// Reads and drops keys that do not change the computation of an architecture.
+    pub(crate) fn without_effect(&mut self, keys: &[&str]) {
+        for &key in keys {
+            self.rest.remove(key);
+        }
+    }
+
     /// Reads the tokens that end a text: one, several or none.
     pub(crate) fn eos(&mut self) -> Result<Vec<u32>> {
         Ok(self.optional::<Tokens>("eos_token_id")?.map_or_else(Vec::new, Tokens::into_vec))

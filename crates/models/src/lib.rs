@@ -35,6 +35,8 @@ pub mod roberta;
 
 pub mod decoder;
 pub mod export;
+pub mod gpt2;
+pub mod gpt_bigcode;
 pub mod llama;
 
 pub mod random_model;

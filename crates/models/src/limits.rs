@@ -16,8 +16,17 @@ const LAYERS_MAX: usize = 1024;
 ///
 /// Returns an error that names the first key whose value is zero or too large.
 pub(crate) fn check_sizes(path: &Path, sizes: &[(&str, usize)], num_hidden_layers: usize) -> Result<()> {
+    check_sizes_and_layers(path, sizes, ("num_hidden_layers", num_hidden_layers))
+}
+
+/// Checks the dimensions of a model and its number of layers, each with its key; `path` is named in errors.
+///
+/// # Errors
+///
+/// Returns an error that names the first key whose value is zero or too large.
+pub(crate) fn check_sizes_and_layers(path: &Path, sizes: &[(&str, usize)], layers: (&str, usize)) -> Result<()> {
     let sizes = sizes.iter().map(|&(key, size)| (key, size, SIZE_MAX));
-    for (key, size, max) in sizes.chain([("num_hidden_layers", num_hidden_layers, LAYERS_MAX)]) {
+    for (key, size, max) in sizes.chain([(layers.0, layers.1, LAYERS_MAX)]) {
         if !(1..=max).contains(&size) {
             return Err(Error::config(path, key, format!("{size} is not in 1..={max}")));
         }

@@ -10,10 +10,15 @@ use crate::Result;
 use crate::config::Fields;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
+use crate::gpt_bigcode::GptBigCodeConfig;
+use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::linear::Precision;
 use crate::llama::{Llama, LlamaConfig};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{self, Checkpoint, Names, Stored, TensorSource};
+
+/// What precedes the names of a GPT's tensors, those of the head excepted.
+const GPT_PREFIX: &str = "transformer.";
 
 pub(super) fn load(path: &Path, device: &Device, precision: Precision) -> Result<(DecoderModel, Tokenizer)> {
     let (model, tokenizer, origin) = if path.is_dir() {
@@ -33,18 +38,36 @@ pub(super) fn load(path: &Path, device: &Device, precision: Precision) -> Result
     Ok((model, tokenizer))
 }
 
+/// The architectures that [`network`] knows.
+const MODEL_TYPES: [&str; 3] = ["gpt2", "gpt_bigcode", "llama"];
+
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.
 pub(crate) fn network(fields: Fields, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
     match fields.model_type()? {
         "llama" => Ok(DecoderModel::Llama(fill(Llama::new(&LlamaConfig::read(fields)?, device), source)?)),
+        "gpt2" => Ok(DecoderModel::Gpt2(fill_gpt(Gpt2::new(&Gpt2Config::read(fields)?, device), source)?)),
+        "gpt_bigcode" => {
+            let model = GptBigCodeConfig::read(fields)?.network(device);
+            Ok(DecoderModel::GptBigCode(fill_gpt(model, source)?))
+        }
         other => {
-            Err(fields.error("model_type", format!("`{other}` is not a decoder that is implemented: expected llama")))
+            let implemented = MODEL_TYPES.join(", ");
+            let message = format!("`{other}` is not a decoder that is implemented: expected one of {implemented}");
+            Err(fields.error("model_type", message))
         }
     }
 }
 
 fn fill<M: Module>(model: M, source: &impl TensorSource) -> Result<M> {
     weights::load(model, source, &names())
+}
+
+/// Fills a network of the GPT family, whose checkpoints lack the prefix of all names if they were saved without a head.
+fn fill_gpt<M: Module>(model: M, source: &impl TensorSource) -> Result<M> {
+    let has_prefix = source.shapes().keys().any(|name| name.starts_with(GPT_PREFIX));
+    let bare = |name: &str| name.strip_prefix(GPT_PREFIX).unwrap_or(name).to_owned();
+    let rename = if has_prefix { str::to_owned } else { bare };
+    weights::load(model, source, &Names { rename, ..names() })
 }
 
 /// Returns how the fields of a decoder are called in a checkpoint: as they are.

@@ -6,6 +6,7 @@ use burn::tensor::{Device, Tensor};
 use crate::cache::{Cache, KeyValues};
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
+use crate::gpt2::Gpt2;
 use crate::linear::Linear;
 use crate::llama::Llama;
 use crate::pass::{Pass, Rows};
@@ -76,6 +77,10 @@ pub trait Network {
 pub enum DecoderModel {
     /// Llama, Code Llama, DeepSeek-Coder, SmolLM2.
     Llama(Llama),
+    /// GPT-2, `CodeGPT`.
+    Gpt2(Gpt2),
+    /// `SantaCoder`, `StarCoder`: GPT-2 with other projections.
+    GptBigCode(Gpt2),
 }
 
 impl DecoderModel {
@@ -84,6 +89,7 @@ impl DecoderModel {
     pub fn network(&self) -> &dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Gpt2(model) | Self::GptBigCode(model) => model,
         }
     }
 
@@ -91,6 +97,7 @@ impl DecoderModel {
     pub fn network_mut(&mut self) -> &mut dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Gpt2(model) | Self::GptBigCode(model) => model,
         }
     }
 
@@ -99,6 +106,7 @@ impl DecoderModel {
     pub fn device(&self) -> Device {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
+            Self::Gpt2(model) | Self::GptBigCode(model) => model.transformer.wte.device(),
         }
     }
 

@@ -1,35 +1,11 @@
 //! Tests of the module above.
 
-use super::{BatchedLanguageModel, Decoder, LanguageModel, ScoredSequence, nll};
+mod architectures;
+mod gradients;
+
+use super::{Decoder, LanguageModel, nll};
 use crate::cache::Cache;
 use crate::golden::{Golden, assert_close, decoder, device};
-use crate::pass::Padding;
-
-fn sequence(tokens: &[u32], prompt_tokens: usize) -> ScoredSequence {
-    let (prompt, target) = tokens.split_at(prompt_tokens);
-    ScoredSequence { prompt: prompt.to_vec(), target: target.to_vec() }
-}
-
-#[test]
-fn the_nll_of_a_padded_batch_matches_transformers() {
-    for name in ["llama_grouped", "llama_scaled"] {
-        let golden = Golden::load(name);
-        let [long, short, _one] = golden.cases.as_slice() else {
-            panic!("three cases");
-        };
-        let sequences = [
-            sequence(&long.tokens, 1),
-            sequence(&short.tokens, 4),
-            sequence(&short.tokens, 7),
-            sequence(&long.tokens, 11),
-        ];
-        let found = decoder(name).target_nll(&sequences);
-        assert_close(&found[0], &long.nll);
-        assert_close(&found[1], &short.nll[3..]);
-        assert!(found[2].is_empty());
-        assert_close(&found[3], &long.nll[10..]);
-    }
-}
 
 #[test]
 fn a_target_scored_from_the_cache_of_its_prompt_has_the_same_nll() {
@@ -40,7 +16,7 @@ fn a_target_scored_from_the_cache_of_its_prompt_has_the_same_nll() {
         let (prompt, target) = tokens.split_at(prompt_tokens);
         let mut cache = decoder.new_cache();
         let logits = decoder.feed(&mut cache, prompt);
-        assert_close(&decoder.score_from(&cache, &logits, target), &golden.cases[0].nll[prompt_tokens - 1..]);
+        assert_close(&decoder.score_from(&cache, &logits, target), &golden.cases[0].nll()[prompt_tokens - 1..]);
         assert_eq!(cache.length(), prompt_tokens);
     }
 }
@@ -78,36 +54,8 @@ fn scoring_token_by_token_gives_the_same_nll() {
     let golden = &Golden::load("llama_scaled").cases[0];
     let mut cache = model.new_cache();
     let logits = model.feed(&mut cache, &golden.tokens[..5]);
-    assert_close(&model.score_from(&cache, &logits, &golden.tokens[5..]), &golden.nll[4..]);
+    assert_close(&model.score_from(&cache, &logits, &golden.tokens[5..]), &golden.nll()[4..]);
     assert!(model.score_from(&cache, &logits, &[]).is_empty());
-}
-
-#[test]
-fn a_row_gives_the_same_whatever_its_batch_and_the_side_of_the_padding() {
-    for name in ["llama_grouped", "llama_scaled"] {
-        let decoder = decoder(name);
-        let rows = [vec![3, 4, 5, 6, 7], vec![9], vec![8, 7, 3]];
-        let next = [vec![vec![1], vec![2], vec![3]], vec![vec![4, 5], vec![6], vec![7, 8, 9]]];
-        let alone = |row: usize| {
-            let mut cache = decoder.new_cache();
-            let first = decoder.feed(&mut cache, &rows[row]);
-            [first].into_iter().chain(next.iter().map(|next| decoder.feed(&mut cache, &next[row]))).collect::<Vec<_>>()
-        };
-        let alone: Vec<Vec<Vec<f32>>> = (0..3).map(alone).collect();
-        for padding in [Padding::Left, Padding::Right] {
-            let mut cache = decoder.new_cache();
-            let mut found = vec![decoder.feed_rows(&mut cache, &rows, padding)];
-            found.push(decoder.feed_rows(&mut cache, &next[0], padding));
-            let mut reversed = decoder.select_rows(&cache, &[2, 1, 0]);
-            let last: Vec<Vec<u32>> = next[1].iter().rev().cloned().collect();
-            let mut last = decoder.feed_rows(&mut reversed, &last, padding);
-            last.reverse();
-            found.push(last);
-            for (step, logits) in found.iter().enumerate() {
-                (0..3).for_each(|row| assert_close(&logits[row], &alone[row][step]));
-            }
-        }
-    }
 }
 
 #[test]
