@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
+use expect_test::expect;
 use serde_json::json;
 
 use super::tests::{decoder, lora, sequence, stream, train};
 use super::{AdapterConfig, RowInit};
 use crate::decoder::Decoder;
-use crate::export::{ExportFormat, write_json};
-use crate::golden::{self, logits};
+use crate::export::{ExportFormat, read_json, write_json};
+use crate::golden::{self, Golden, logits};
 use crate::linear::Precision;
 
 const STEPS: usize = 3;
@@ -63,7 +64,9 @@ fn trained(base: &str, adapter: Option<(bool, bool)>) -> (Decoder, Vec<Vec<u32>>
     let has_new = !matches!(adapter, Some((_, false)));
     let token = if has_new { decoder.add_tokens(&["<COMP>"], RowInit::Mean).unwrap()[0] } else { 9 };
     if let Some((has_lora, has_rows)) = adapter {
-        let lora = has_lora.then(|| lora(&["q_proj", "v_proj", "down_proj"]));
+        let is_gpt = base.starts_with("gpt");
+        let targets = if is_gpt { ["c_attn", "c_proj", "c_fc"] } else { ["q_proj", "v_proj", "down_proj"] };
+        let lora = has_lora.then(|| lora(&targets));
         let tokens = if has_rows { vec![token, 7] } else { Vec::new() };
         decoder.adapt(&AdapterConfig { lora, tokens }, &mut stream(0)).unwrap();
     }
@@ -113,8 +116,74 @@ fn check_merged(name: &str, (decoder, cases): &(Decoder, Vec<Vec<u32>>)) {
 }
 
 #[test]
+fn folders_of_python_peft_give_its_logits() {
+    for (name, base) in [
+        ("peft_tied_resized", "llama_grouped"),
+        ("peft_untied", "llama_scaled"),
+        ("peft_tied_rows", "llama_grouped"),
+        ("peft_conv1d", "gpt2_tiny"),
+    ] {
+        let mut decoder = decoder(base);
+        decoder.load_peft(&golden::directory(name)).unwrap();
+        Golden::load(name).check(decoder.model());
+        Golden::load(name).check(&decoder.model().merged());
+    }
+}
+
+#[test]
+fn a_folder_that_asks_for_something_else_is_refused_by_name() {
+    let refused = |key: &str, value: serde_json::Value| {
+        let directory = tempfile::tempdir().unwrap();
+        let source = golden::directory("peft_untied");
+        let mut config = read_json(&source.join("adapter_config.json")).unwrap();
+        config[key] = value;
+        write_json(&directory.path().join("adapter_config.json"), &config).unwrap();
+        let weights = "adapter_model.safetensors";
+        std::fs::copy(source.join(weights), directory.path().join(weights)).unwrap();
+        let error = decoder("llama_scaled").load_peft(directory.path()).unwrap_err().to_string();
+        error.replace(&directory.path().display().to_string(), "DIR")
+    };
+    let found = [
+        refused("use_dora", json!(true)),
+        refused("bias", json!("all")),
+        refused("modules_to_save", json!(["lm_head"])),
+        refused("rank_pattern", json!({ "q_proj": 4 })),
+        refused("something_new", json!(3)),
+        refused("r", json!(0)),
+        refused("init_lora_weights", json!("pissa")),
+        refused("peft_type", json!("IA3")),
+        refused("trainable_token_indices", json!({ "embed_tokens": [9, 5] })),
+        refused("trainable_token_indices", json!({ "embed_tokens": [9, 9], "lm_head": [9, 5] })),
+        refused("trainable_token_indices", json!({ "embed_tokens": [9], "lm_head": [9, 5] })),
+    ];
+    expect![[r#"
+        DIR/adapter_config.json: use_dora: true is not implemented
+        DIR/adapter_config.json: bias: "all" is not implemented
+        DIR/adapter_config.json: modules_to_save: ["lm_head"] is not implemented
+        DIR/adapter_config.json: rank_pattern: {"q_proj":4} is not implemented
+        DIR/adapter_config.json: something_new: 3 is not implemented
+        DIR/adapter_config.json: r: is not at least 1
+        DIR/adapter_config.json: init_lora_weights: `pissa` may change the base model
+        DIR/adapter_config.json: peft_type: is neither LORA nor TRAINABLE_TOKENS
+        the weights in DIR/adapter_model.safetensors do not fit the model: unexpected base_model.model.lm_head.token_adapter.trainable_tokens_delta
+        DIR/adapter_config.json: trainable_token_indices: names a token twice
+        the weights in DIR/adapter_model.safetensors do not fit the model: model.embed_tokens: rows are [2, 20] for 1 tokens of width 20"#]].assert_eq(&found.join("\n"));
+    let mut other = decoder("llama_grouped");
+    let error = other.load_peft(&golden::directory("peft_conv1d")).unwrap_err().to_string();
+    assert!(error.contains("unexpected base_model.model.transformer.h.0.attn.c_attn.lora_A.weight"), "{error}");
+    assert!(!other.model().is_adapted());
+}
+
+#[test]
 fn every_way_to_train_and_save_keeps_the_logits() {
-    for (head, base) in [("tied", "llama_grouped"), ("untied", "llama_scaled")] {
+    let bases = [
+        ("tied", "llama_grouped"),
+        ("untied", "llama_scaled"),
+        ("conv1d_tied", "gpt2_tiny"),
+        ("conv1d_untied", "gpt2_untied_scaled"),
+        ("multi_query", "gpt_bigcode_multi_query"),
+    ];
+    for (head, base) in bases {
         let full = trained(base, None);
         check_merged(&format!("{head}_full"), &full);
         assert!(full.0.save_peft(Path::new("unused"), base).is_err());

@@ -135,7 +135,7 @@ impl Reader<'_> {
         let [_vocabulary, width] = table.dims();
         if rows.shape()[..] != [tokens.len(), width] {
             let n = tokens.len();
-            self.problems.push(format!("{name}: rows are {:?} for {n} tokens of width {width}", rows.shape()));
+            self.problems.push(format!("{name}: rows are {:?} for {n} tokens of width {width}", rows.shape().to_vec()));
             return None;
         }
         Some((Tensor::from_data(rows, &table.device()), tokens))
