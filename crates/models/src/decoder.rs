@@ -170,7 +170,10 @@ impl Decoder {
     }
 
     /// Puts another network, such as one that was trained, in place of this one's, which is returned.
+    ///
+    /// What was merged before can no longer be unmerged.
     pub fn replace_model(&mut self, model: DecoderModel) -> DecoderModel {
+        self.unmerged = None;
         self.shape = model.network().shape();
         self.device = model.device();
         std::mem::replace(&mut self.model, model)
@@ -198,7 +201,9 @@ impl Decoder {
     ///
     /// Returns an error as [`DecoderModel::adapt`] does.
     pub fn adapt(&mut self, config: &AdapterConfig, stream: &mut ChaCha8Rng) -> Result<()> {
-        self.model.adapt(config, stream)
+        self.model.adapt(config, stream)?;
+        self.unmerged = None;
+        Ok(())
     }
 
     /// Returns the NLL of every target token in nats; the sequences are computed as one batch.

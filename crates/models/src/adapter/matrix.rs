@@ -1,4 +1,4 @@
-//! Tied and untied heads, trained in full, by LoRA, by rows and by both, saved as adapter and merged: the logits stay.
+//! Tied and untied heads, trained in full, by `LoRA`, by rows and by both, saved as adapter and merged: the logits stay.
 //!
 //! With `RETORT_INTEROP_OUT` set to a directory, the folders are kept there for `tests/interop/load_peft.py` and
 //! `load_merged.py`: `NAME/base`, `NAME/adapter` or `NAME/merged`, and `NAME/expected.json`.

@@ -47,8 +47,9 @@ impl Decoder {
         if report.drift_max.is_nan() || report.drift_max > drift_max {
             return Err(Error::Drift { found: report.drift_max, max: drift_max });
         }
-        let unmerged = self.replace_model(merged);
-        self.unmerged.get_or_insert(unmerged);
+        let before = self.unmerged.take();
+        let replaced = self.replace_model(merged);
+        self.unmerged = Some(before.unwrap_or(replaced));
         Ok(report)
     }
 

@@ -201,7 +201,7 @@ fn what_cannot_be_attached_is_refused_by_name() {
         refused(AdapterConfig { lora: Some(lora(&["q_proj"])), tokens: vec![61] }),
         refused(AdapterConfig::default()),
     ];
-    expect_test::expect![[r#"
+    expect_test::expect![[r"
         targets: `query` matches no layer: there are down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj
         targets: `proj` matches no layer: there are down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj
         targets: names no layer
@@ -209,7 +209,7 @@ fn what_cannot_be_attached_is_refused_by_name() {
         alpha: NaN is not positive
         dropout: 1 is not at least 0 and below 1
         tokens: 61 is outside the vocabulary of 61
-        adapter: neither layers nor tokens would be trained"#]]
+        adapter: neither layers nor tokens would be trained"]]
     .assert_eq(&found.join("\n"));
 }
 

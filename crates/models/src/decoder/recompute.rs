@@ -31,13 +31,13 @@ impl DecoderModel {
         &self,
         sequences: &[CountedSequence],
         scale: f64,
-        mut dropout: Option<&mut Dropout>,
+        dropout: Option<&mut Dropout>,
         mut add: impl FnMut(Gradients),
     ) -> (f64, usize) {
         let Counted { rows, indices, targets } = Counted::new(sequences);
         let before_embedding = dropout.as_deref().cloned();
         let valid = self.valid();
-        let inputs = valid.inputs(&valid.pass(rows.clone(), None), dropout.as_deref_mut());
+        let inputs = valid.inputs(&valid.pass(rows.clone(), None), dropout);
         let (last, inputs) = inputs.split_last().expect("the hidden states after the last layer");
         let (nll, mut gradient) = self.head_gradients(&last.hidden, &indices, &targets, scale, &mut add);
         let pass = self.pass(rows, None);

@@ -93,8 +93,11 @@ impl Reader<'_> {
         let (a_shape, b_shape) = match (shape(&a), shape(&b)) {
             (None, None) => return Ok(()),
             (Some(a), Some(b)) => (a, b),
-            (Some(_), None) => return Ok(self.problems.push(format!("missing {b}"))),
-            (None, Some(_)) => return Ok(self.problems.push(format!("missing {a}"))),
+            (stored, _) => {
+                let missing = if stored.is_some() { b } else { a };
+                self.problems.push(format!("missing {missing}"));
+                return Ok(());
+            }
         };
         self.used.extend([a.clone(), b.clone()]);
         let [input, output] = linear.size();
