@@ -116,6 +116,9 @@ impl Decoder {
     /// Writes the tokenizer and the other files, added tokens included.
     pub(crate) fn save_tokenizer(&self, directory: &Path) -> Result<()> {
         self.tokenizer().save(&directory.join("tokenizer.json"))?;
+        if !self.files().others.contains_key(TOKENIZER_CONFIG_FILE) {
+            write_json(&directory.join(TOKENIZER_CONFIG_FILE), &self.tokenizer_config())?;
+        }
         for (name, bytes) in &self.files().others {
             let path = directory.join(name);
             if name == TOKENIZER_CONFIG_FILE && !self.added.is_empty() {
@@ -128,6 +131,15 @@ impl Decoder {
             }
         }
         Ok(())
+    }
+
+    /// Returns what `transformers` needs to read a `tokenizer.json` that came without its own configuration.
+    fn tokenizer_config(&self) -> Value {
+        let spelling = |token: Option<u32>| token.and_then(|token| self.tokenizer().spelling(token));
+        json!({
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": spelling(self.tokenizer().begin()), "eos_token": spelling(self.tokenizer().eos()),
+        })
     }
 
     /// Lists the added tokens where `transformers` lists them, if the file does that at all.

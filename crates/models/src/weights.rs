@@ -41,7 +41,8 @@ pub trait TensorSource {
     }
 }
 
-/// The tensors of another source, their matrices to be kept in a given type.
+/// The tensors of another source, their matrices to be kept in a given type; those in another than `f32` are not
+/// trained.
 #[derive(Debug)]
 pub struct Stored<'a, S>(pub &'a S, pub Precision);
 
@@ -255,7 +256,8 @@ impl<S: TensorSource> Loader<'_, S> {
         let data = TensorData::new(values, param.lazy_shape().to_vec());
         let tensor = Tensor::from_data(data, (&param.lazy_device(), dtype));
         let id = param.id;
-        Ok(param.transform_for_load(tensor, id))
+        let param = param.transform_for_load(tensor, id);
+        Ok(if dtype == DType::F32 { param } else { param.set_require_grad(false) })
     }
 }
 

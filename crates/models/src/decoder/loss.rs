@@ -104,3 +104,39 @@ impl Decoder {
         self.model.nll(sequences, dropout)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{Golden, model};
+
+    #[test]
+    fn the_loss_sums_over_the_tokens_that_count() {
+        let golden = Golden::load("llama_grouped");
+        let mask = |index: usize| !index.is_multiple_of(3);
+        let count = |tokens: &[u32]| (0..tokens.len()).map(|index| index > 0 && mask(index)).collect();
+        let sequences: Vec<CountedSequence> = golden.cases[..2]
+            .iter()
+            .map(|case| CountedSequence { tokens: case.tokens.clone(), counts: count(&case.tokens) })
+            .collect();
+        let counted = golden.cases[..2].iter().flat_map(|case| (1..).zip(case.nll()).filter(|(index, _)| mask(*index)));
+        let counted: Vec<f32> = counted.map(|(_, nll)| nll).collect();
+        let (nll, n) = model("llama_grouped").nll(&sequences, None);
+        assert_eq!(n, counted.len());
+        assert!((nll.into_scalar::<f32>() - counted.iter().sum::<f32>()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_prompt_does_not_count() {
+        let sequence = ScoredSequence { prompt: vec![3, 4], target: vec![5] };
+        let expected = CountedSequence { tokens: vec![3, 4, 5], counts: vec![false, false, true] };
+        assert_eq!(CountedSequence::from(&sequence), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "at least one token counts")]
+    fn a_batch_in_which_nothing_counts_is_a_bug() {
+        let sequence = CountedSequence { tokens: vec![3, 4], counts: vec![false; 2] };
+        drop(model("llama_grouped").nll(&[sequence], None));
+    }
+}

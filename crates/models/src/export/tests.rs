@@ -29,7 +29,7 @@ fn a_directory_keeps_its_configuration_and_files() {
     let stored = Checkpoint::open(target.path()).unwrap();
     assert!(!stored.shapes().contains_key("lm_head.weight"));
     assert_eq!(stored.shapes()["model.embed_tokens.weight"], [size + 1, 32]);
-    let loaded = Decoder::load(target.path(), &golden::device()).unwrap();
+    let loaded = Decoder::load_as(target.path(), &golden::device(), Precision::Bf16).unwrap();
     assert_eq!(loaded.tokenizer().encode("<COMP>"), [token]);
 }
 
