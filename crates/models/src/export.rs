@@ -1,6 +1,6 @@
 //! A decoder as a Hugging Face directory, adapters folded into the weights.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -78,11 +78,26 @@ impl DecoderModel {
     /// Panics if an adapter is attached.
     #[must_use]
     pub fn tensors(&self) -> BTreeMap<String, HostTensor> {
-        assert!(!self.is_adapted(), "adapters are merged before weights are written");
-        // The traversal of an enum names its variant first.
-        let rename = |path: &str| path.split_once('.').map_or(path, |(_variant, path)| path).to_owned();
-        weights::tensors(self, &Names { rename, ..load::names() })
+        self.tensors_where(|_| true)
     }
+
+    /// Returns the wanted ones of [`Self::tensors`].
+    fn tensors_where(&self, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, HostTensor> {
+        assert!(!self.is_adapted(), "adapters are merged before weights are written");
+        weights::tensors_where(self, &names(), is_wanted)
+    }
+
+    /// Returns the size of every tensor in bytes.
+    fn tensor_bytes(&self, precision: Precision) -> BTreeMap<String, u64> {
+        let bytes = |shape: &Vec<usize>| (shape.iter().product::<usize>() * precision.dtype().size()) as u64;
+        weights::parameters(self, &names()).iter().map(|(name, shape)| (name.clone(), bytes(shape))).collect()
+    }
+}
+
+/// Returns the checkpoint's names; the traversal of an enum names its variant first.
+fn names() -> Names {
+    let rename = |path: &str| path.split_once('.').map_or(path, |(_variant, path)| path).to_owned();
+    Names { rename, ..load::names() }
 }
 
 impl Decoder {
@@ -110,7 +125,7 @@ impl Decoder {
         fs::create_dir_all(directory).map_err(Error::write(directory))?;
         write_json(&config_path, &Value::Object(config))?;
         self.save_tokenizer(directory)?;
-        save_weights(directory, self.model().merged().tensors(), format)
+        save_weights(directory, &self.model().merged(), format)
     }
 
     /// Writes the tokenizer and the other files, added tokens included.
@@ -158,43 +173,41 @@ impl Decoder {
 }
 
 /// Writes weights as one file, or as shards with their index, and removes what an earlier save left of the other.
-fn save_weights(directory: &Path, tensors: BTreeMap<String, HostTensor>, format: ExportFormat) -> Result<()> {
-    let total: u64 = tensors.values().map(|tensor| bytes(tensor, format)).sum();
+fn save_weights(directory: &Path, model: &DecoderModel, format: ExportFormat) -> Result<()> {
+    let sizes = model.tensor_bytes(format.precision);
+    let total: u64 = sizes.values().sum();
     let single = directory.join(WEIGHTS_FILE);
     let index = directory.join(INDEX_FILE);
     if total <= format.shard_bytes_max {
-        weights::write_as(&single, &tensors, format.precision)?;
+        weights::write_as(&single, &model.tensors(), format.precision)?;
         return remove(&index);
     }
-    let shards = shards(tensors, format);
+    let shards = shards(&sizes, format.shard_bytes_max);
     let mut weight_map = serde_json::Map::new();
     for (number, shard) in shards.iter().enumerate() {
         let name = format!("model-{:05}-of-{:05}.safetensors", number + 1, shards.len());
-        weights::write_as(&directory.join(&name), shard, format.precision)?;
-        weight_map.extend(shard.keys().map(|tensor| (tensor.clone(), json!(name))));
+        // One shard at a time is in memory.
+        let tensors = model.tensors_where(|name| shard.contains(name));
+        weights::write_as(&directory.join(&name), &tensors, format.precision)?;
+        weight_map.extend(shard.iter().map(|&tensor| (tensor.to_owned(), json!(name))));
     }
     write_json(&index, &json!({ "metadata": { "total_size": total }, "weight_map": weight_map }))?;
     remove(&single)
 }
 
 /// Fills one shard after another in the order of names; a tensor above the limit has a shard of its own.
-fn shards(tensors: BTreeMap<String, HostTensor>, format: ExportFormat) -> Vec<BTreeMap<String, HostTensor>> {
-    let mut shards = vec![BTreeMap::new()];
+fn shards(sizes: &BTreeMap<String, u64>, bytes_max: u64) -> Vec<BTreeSet<&str>> {
+    let mut shards = vec![BTreeSet::new()];
     let mut filled = 0;
-    for (name, tensor) in tensors {
-        let size = bytes(&tensor, format);
-        if filled > 0 && filled + size > format.shard_bytes_max {
-            shards.push(BTreeMap::new());
+    for (name, size) in sizes {
+        if filled > 0 && filled + size > bytes_max {
+            shards.push(BTreeSet::new());
             filled = 0;
         }
         filled += size;
-        shards.last_mut().expect("there is always a shard").insert(name, tensor);
+        shards.last_mut().expect("there is always a shard").insert(name.as_str());
     }
     shards
-}
-
-fn bytes(tensor: &HostTensor, format: ExportFormat) -> u64 {
-    (tensor.values.len() * format.precision.dtype().size()) as u64
 }
 
 fn remove(path: &Path) -> Result<()> {

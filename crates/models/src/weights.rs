@@ -140,7 +140,17 @@ pub fn load<M: Module>(module: M, source: &impl TensorSource, names: &Names) -> 
 /// Returns the values of `module` under the checkpoint's names and in its layout.
 #[must_use]
 pub fn tensors<M: Module>(module: &M, names: &Names) -> BTreeMap<String, HostTensor> {
-    let mut collector = Collector { names, location: Location::default(), tensors: BTreeMap::new() };
+    tensors_where(module, names, |_| true)
+}
+
+/// Returns the values of the wanted tensors of `module`, as [`tensors`] does.
+#[must_use]
+pub fn tensors_where<M: Module>(
+    module: &M,
+    names: &Names,
+    is_wanted: impl Fn(&str) -> bool,
+) -> BTreeMap<String, HostTensor> {
+    let mut collector = Collector { names, is_wanted, location: Location::default(), tensors: BTreeMap::new() };
     module.visit(&mut collector);
     collector.tensors
 }
@@ -155,7 +165,7 @@ pub fn save<M: Module>(module: &M, path: &Path, names: &Names) -> Result<()> {
 }
 
 /// Returns the shape that the checkpoint must have for every parameter, by name.
-fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<String, Vec<usize>> {
+pub(crate) fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<String, Vec<usize>> {
     let mut shapes = Shapes { names, location: Location::default(), found: BTreeMap::new() };
     module.visit(&mut shapes);
     shapes.found
@@ -219,13 +229,14 @@ impl ModuleVisitor for Shapes<'_> {
     }
 }
 
-struct Collector<'a> {
+struct Collector<'a, F> {
     names: &'a Names,
+    is_wanted: F,
     location: Location,
     tensors: BTreeMap<String, HostTensor>,
 }
 
-impl ModuleVisitor for Collector<'_> {
+impl<F: Fn(&str) -> bool> ModuleVisitor for Collector<'_, F> {
     fn enter_module(&mut self, name: &str, _container_type: &str) {
         self.location.enter(name);
     }
@@ -235,10 +246,14 @@ impl ModuleVisitor for Collector<'_> {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let name = self.location.name(self.names);
+        if !(self.is_wanted)(&name) {
+            return;
+        }
         let tensor = param.val();
         let shape = tensor.dims().to_vec();
         let values: Vec<f32> = tensor.into_data().iter::<f32>().collect();
-        self.tensors.insert(self.location.name(self.names), HostTensor { shape, values });
+        self.tensors.insert(name, HostTensor { shape, values });
     }
 }
 

@@ -183,6 +183,25 @@ fn the_stream_decides_what_is_drawn() {
 }
 
 #[test]
+fn dropout_and_alpha_change_what_the_factors_compute() {
+    let device = golden::device();
+    let input = Tensor::<2>::ones([4, 6], &device);
+    let output = |config: &LoraConfig, is_training: bool| {
+        let mut lora = Lora::new([6, 4], config, &mut stream(1), &device);
+        change(&mut lora.lora_b, |b| b.ones_like());
+        let mut dropout = Dropout::new(stream(2));
+        values(lora.forward(input.clone(), is_training.then_some(&mut dropout)))
+    };
+    let plain = lora(&["x"]);
+    let dropped = LoraConfig { dropout: 0.5, ..plain.clone() };
+    assert_eq!(output(&plain, true), output(&plain, false));
+    assert_eq!(output(&dropped, false), output(&plain, false));
+    assert_ne!(output(&dropped, true), output(&plain, true));
+    let doubled: Vec<f32> = output(&plain, false).iter().map(|value| 2.0 * value).collect();
+    assert!(max_error(&output(&LoraConfig { alpha: 12.0, ..plain }, false), &doubled) < 1e-6);
+}
+
+#[test]
 fn what_cannot_be_attached_is_refused_by_name() {
     let refused = |config: AdapterConfig| {
         let mut model = model("llama_grouped");
