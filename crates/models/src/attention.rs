@@ -3,7 +3,7 @@
 use burn::tensor::activation::softmax;
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::device::is_cpu;
 use crate::dropout::Dropout;
@@ -41,6 +41,31 @@ impl Mask {
             }
         }
         Self::Bias(Tensor::from_data(TensorData::new(bias, [n_rows, 1, length, total]), device))
+    }
+
+    /// Returns this mask with `bias` added to the scores besides.
+    ///
+    /// # Shapes
+    ///
+    /// - `bias`: `[batch or 1, heads or 1, length, total]`
+    #[must_use]
+    pub fn plus(&self, bias: Tensor<4>) -> Self {
+        let [_batch, _heads, length, total] = bias.dims();
+        let sees = |_, query, key| key + length <= query + total;
+        match self {
+            Self::All => Self::Bias(bias),
+            Self::Causal if length == 1 => Self::Bias(bias),
+            Self::Causal => Self::where_seen([1, length, total], sees, &bias.device()).plus(bias),
+            Self::Bias(mask) => Self::Bias(mask.clone() + bias),
+        }
+    }
+
+    /// Returns the mask of the given rows of the batch, if rows differ.
+    pub(crate) fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Bias(bias) if bias.dims()[0] > 1 => Self::Bias(bias.clone().select(0, rows.clone())),
+            mask => mask.clone(),
+        }
     }
 }
 

@@ -2,12 +2,15 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+use crate::attention::Mask;
+
 /// Keys and values of every layer for the tokens that a decoder has read.
 ///
 /// Rows may be of unequal length: a slot that holds padding in one row holds a token in another. A clone shares its
 /// tensors with the original until one of them is extended.
 #[derive(Debug, Clone)]
 pub struct Cache {
+    source: Option<Source>,
     layers: Vec<KeyValues>,
     positions: Vec<Vec<Option<u32>>>,
     n_slots: usize,
@@ -17,10 +20,21 @@ impl Cache {
     /// Creates the cache of a decoder of `n_layers` that has read nothing.
     #[must_use]
     pub fn new(n_layers: usize) -> Self {
-        Self { layers: vec![KeyValues::default(); n_layers], positions: Vec::new(), n_slots: 0 }
+        Self { source: None, layers: vec![KeyValues::default(); n_layers], positions: Vec::new(), n_slots: 0 }
     }
 
-    /// Returns the number of tokens read in the longest row.
+    /// Returns what an encoder has read.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
+    }
+
+    /// Keeps what an encoder has read.
+    pub(crate) fn set_source(&mut self, source: Source) {
+        self.source = Some(source);
+    }
+
+    /// Returns the number of tokens that the decoder has read in the longest row; a source text does not count.
     #[must_use]
     pub fn length(&self) -> usize {
         (0..self.positions.len()).map(|row| self.next_position(row) as usize).max().unwrap_or(0)
@@ -70,10 +84,32 @@ impl Cache {
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
         Self {
+            source: self.source.as_ref().map(|source| source.select(rows)),
             layers: self.layers.iter().map(|layer| layer.select(rows)).collect(),
             positions: rows.iter().map(|&row| self.positions[row].clone()).collect(),
             n_slots: self.n_slots,
         }
+    }
+}
+
+/// What a decoder sees of the source texts that its encoder has read.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Keys and values of every layer of the decoder, `[batch, heads, length, head_dim]`.
+    pub(crate) layers: Vec<(Tensor<4>, Tensor<4>)>,
+    /// Hides padding.
+    pub(crate) mask: Mask,
+}
+
+impl Source {
+    fn select(&self, rows: &[usize]) -> Self {
+        let Some((keys, _)) = self.layers.first() else {
+            return self.clone();
+        };
+        let rows = indices(rows, &keys.device());
+        let of = |tensor: &Tensor<4>| tensor.clone().select(0, rows.clone());
+        let layers = self.layers.iter().map(|(keys, values)| (of(keys), of(values))).collect();
+        Self { layers, mask: self.mask.select(&rows) }
     }
 }
 

@@ -159,6 +159,17 @@ impl Fields {
         Ok(self.optional::<Tokens>("eos_token_id")?.map_or_else(Vec::new, Tokens::into_vec))
     }
 
+    /// Reads the components of a head, by default an equal share of `hidden_size`.
+    pub(crate) fn head_dim(&mut self, hidden_size: usize, num_attention_heads: usize) -> Result<usize> {
+        match self.optional("head_dim")? {
+            Some(head_dim) => Ok(head_dim),
+            None if num_attention_heads > 0 && hidden_size.is_multiple_of(num_attention_heads) => {
+                Ok(hidden_size / num_attention_heads)
+            }
+            None => Err(self.error("hidden_size", "is not a multiple of num_attention_heads")),
+        }
+    }
+
     /// Reads a probability of dropout.
     pub(crate) fn dropout(&mut self, key: &str, default: f64) -> Result<f64> {
         let probability = self.or(key, default)?;

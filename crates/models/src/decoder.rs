@@ -17,6 +17,7 @@ pub use network::{DecoderModel, Network, NetworkShape};
 use crate::Result;
 use crate::adapter::AdapterConfig;
 use crate::cache::Cache;
+use crate::dropout::Dropout;
 use crate::export::DecoderFiles;
 use crate::linear::Precision;
 use crate::pass::{Padding, Rows};
@@ -37,6 +38,8 @@ pub trait LanguageModel {
     fn new_cache(&self) -> Self::Cache;
 
     /// Reads `tokens` after what the cache holds and returns the logits of the token that follows the last.
+    ///
+    /// An encoder-decoder reads its source text first; the logits are those of the first target token then.
     ///
     /// # Panics
     ///
@@ -65,7 +68,7 @@ pub trait LanguageModel {
     /// Returns the tokens that end a text.
     fn eos(&self) -> Vec<u32>;
 
-    /// Returns the number of tokens that the model can read.
+    /// Returns the number of tokens that the model can read; an encoder-decoder, as many of source and of target.
     fn context_tokens_max(&self) -> usize;
 }
 
@@ -139,8 +142,7 @@ impl Decoder {
     ///
     /// Returns an error as [`Self::load`] does.
     pub fn load_as(path: &Path, device: &Device, precision: Precision) -> Result<Self> {
-        let (model, tokenizer) = load::load(path, device, precision)?;
-        let files = if path.is_dir() { DecoderFiles::load(path)? } else { DecoderFiles::default() };
+        let (model, tokenizer, files) = load::load(path, device, precision)?;
         Ok(Self::new(model, tokenizer).with_files(files))
     }
 
@@ -219,25 +221,59 @@ impl Decoder {
         if sequences.iter().all(|sequence| sequence.target.is_empty()) {
             return vec![Vec::new(); sequences.len()];
         }
-        let (rows, indices) = self.rows_before_targets(sequences);
+        let (hidden, indices) = self.hidden_before_targets(sequences, None);
         let targets: Vec<u32> = sequences.iter().flat_map(|sequence| sequence.target.iter().copied()).collect();
-        let nlls = self.nll_at(&self.model.hidden(rows, None, None), &indices, &targets);
+        let nlls = self.nll_at(&hidden, &indices, &targets);
         split(&nlls, sequences.iter().map(|sequence| sequence.target.len()))
     }
 
-    /// Returns the tokens to be read, and where among them the tokens before target tokens are.
-    fn rows_before_targets(&self, sequences: &[ScoredSequence]) -> (Rows, Vec<u32>) {
-        let read = |sequence: &ScoredSequence| -> Vec<u32> {
-            assert!(!sequence.prompt.is_empty(), "a prompt holds at least one token");
-            sequence.prompt.iter().chain(&sequence.target).take(sequence.read_tokens()).copied().collect()
+    /// Returns the hidden states of all that is read of `sequences`, and which of them come before target tokens.
+    ///
+    /// The prompt of an encoder-decoder is its source text.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[rows, hidden]`, as [`DecoderModel::logits`] takes them, and as many indices as target tokens
+    ///
+    /// # Panics
+    ///
+    /// Panics if a prompt is empty, a token is outside the vocabulary, or a sequence exceeds the context.
+    #[must_use]
+    pub fn hidden_before_targets(
+        &self,
+        sequences: &[ScoredSequence],
+        mut dropout: Option<&mut Dropout>,
+    ) -> (Tensor<2>, Vec<u32>) {
+        assert!(sequences.iter().all(|sequence| !sequence.prompt.is_empty()), "a prompt holds at least one token");
+        let Some(start) = self.model.network().start_token() else {
+            let prompts: Vec<&[u32]> = sequences.iter().map(|sequence| sequence.prompt.as_slice()).collect();
+            let (rows, indices) = self.rows_before_targets(&prompts, sequences);
+            return (self.model.hidden(rows, None, dropout), indices);
         };
-        let rows = Rows::new(&sequences.iter().map(read).collect::<Vec<_>>(), Padding::Right);
+        let sources: Vec<&[u32]> = sequences.iter().map(|sequence| sequence.prompt.as_slice()).collect();
+        let sources = Rows::new(&sources, Padding::Right);
+        self.check(&sources, sources.length());
+        let mut cache = self.new_cache();
+        let _starts = self.model.read_source(sources, &mut cache, dropout.as_deref_mut());
+        let (rows, indices) = self.rows_before_targets(&vec![[start].as_slice(); sequences.len()], sequences);
+        (self.model.hidden(rows, Some(&mut cache), dropout), indices)
+    }
+
+    /// Returns what the decoder reads, a prompt and all but the last token of its target, and where among it the tokens
+    /// before target tokens are.
+    fn rows_before_targets(&self, prompts: &[&[u32]], sequences: &[ScoredSequence]) -> (Rows, Vec<u32>) {
+        let read = |(prompt, sequence): (&&[u32], &ScoredSequence)| -> Vec<u32> {
+            let n = prompt.len() + sequence.target.len().saturating_sub(1);
+            prompt.iter().chain(&sequence.target).take(n).copied().collect()
+        };
+        let rows = prompts.iter().zip(sequences).map(read).collect::<Vec<_>>();
+        let rows = Rows::new(&rows, Padding::Right);
         self.check(&rows, rows.length());
-        let before_target = |(row, sequence): (usize, &ScoredSequence)| {
-            let first = rows.span(row).start + sequence.prompt.len() - 1;
+        let before_target = |(row, (prompt, sequence)): (usize, (&&[u32], &ScoredSequence))| {
+            let first = rows.span(row).start + prompt.len() - 1;
             first as u32..(first + sequence.target.len()) as u32
         };
-        let indices = sequences.iter().enumerate().flat_map(before_target).collect();
+        let indices = prompts.iter().zip(sequences).enumerate().flat_map(before_target).collect();
         (rows, indices)
     }
 
@@ -276,10 +312,19 @@ impl Decoder {
         assert!(outside.is_none(), "token {outside:?} is outside the vocabulary of {size}");
     }
 
-    /// Returns the hidden states of `rows`, read after what the cache holds.
+    /// Returns the hidden states of what the decoder reads after what the cache holds.
     fn read(&self, cache: &mut Cache, rows: Rows) -> Tensor<2> {
         self.check(&rows, cache.length() + rows.length());
         self.model.hidden(rows, Some(cache), None)
+    }
+
+    /// Returns the logits of the token that follows each of `rows`, row after row.
+    fn next_logits(&self, cache: &mut Cache, rows: Rows) -> Vec<f32> {
+        self.check(&rows, cache.length() + rows.length());
+        let rows = self.model.read_source(rows, cache, None);
+        let last: Vec<u32> = (0..rows.n()).map(|row| rows.span(row).end as u32 - 1).collect();
+        let hidden = self.read(cache, rows);
+        values(self.model.logits(hidden.select(0, self.indices(&last))))
     }
 }
 
@@ -295,8 +340,7 @@ impl LanguageModel for Decoder {
     }
 
     fn feed(&self, cache: &mut Cache, tokens: &[u32]) -> Vec<f32> {
-        let hidden = self.read(cache, Rows::new(&[tokens], Padding::Right));
-        values(self.model.logits(hidden.narrow(0, tokens.len() - 1, 1)))
+        self.next_logits(cache, Rows::new(&[tokens], Padding::Right))
     }
 
     fn score_from(&self, cache: &Cache, last_logits: &[f32], target: &[u32]) -> Vec<f32> {
@@ -324,10 +368,7 @@ impl LanguageModel for Decoder {
 impl BatchedLanguageModel for Decoder {
     fn feed_rows(&self, cache: &mut Cache, rows: &[Vec<u32>], padding: Padding) -> Vec<Vec<f32>> {
         assert!(rows.iter().all(|row| !row.is_empty()), "every row reads a token");
-        let rows = Rows::new(rows, padding);
-        let last: Vec<u32> = (0..rows.n()).map(|row| rows.span(row).end as u32 - 1).collect();
-        let hidden = self.read(cache, rows);
-        let logits = values(self.model.logits(hidden.select(0, self.indices(&last))));
+        let logits = self.next_logits(cache, Rows::new(rows, padding));
         logits.chunks_exact(self.vocabulary_size()).map(<[f32]>::to_vec).collect()
     }
 

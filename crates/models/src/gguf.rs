@@ -1,4 +1,4 @@
-//! GGUF files, versions 2 and 3: metadata, and tensors read one at a time as `f32`.
+//! GGUF files, versions 2 and 3: metadata, and tensors read one at a time as `f32`; decoders in and out.
 //!
 //! Every length in a file is checked against what is left of it before anything is allocated. Element types are those
 //! of [`TensorType`]; a file with another is refused by name.
@@ -8,20 +8,26 @@
 //! The GGUF specification of the ggml project.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+mod family;
 mod header;
-mod llama;
+mod names;
 mod quantization;
 mod reader;
+mod rope;
 #[cfg(test)]
 pub(crate) mod sample;
+mod tensors;
+mod write;
 
-pub use llama::LlamaTensors;
+pub use family::Family;
 pub use quantization::TensorType;
+pub use tensors::DecoderTensors;
+pub use write::{GgufType, write_gguf};
 
+use crate::weights::map::MappedFile;
 use crate::{Error, Result};
 
 /// One value of the metadata.
@@ -41,6 +47,17 @@ pub enum Value {
     Texts(Vec<String>),
 }
 
+impl Value {
+    /// Returns an integer or a text as it is written in errors.
+    fn brief(&self) -> String {
+        match self {
+            Self::Integer(integer) => integer.to_string(),
+            Self::Text(text) => text.clone(),
+            _ => "a value of another kind".to_owned(),
+        }
+    }
+}
+
 /// Where a tensor lies and how it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
@@ -54,10 +71,11 @@ pub struct TensorInfo {
     n_bytes: u64,
 }
 
-/// An open GGUF file: its metadata and a description of its tensors.
+/// A memory-mapped GGUF file: its metadata and a description of its tensors.
 #[derive(Debug, Clone)]
 pub struct Gguf {
     path: PathBuf,
+    file: Arc<MappedFile>,
     metadata: BTreeMap<String, Value>,
     tensors: BTreeMap<String, TensorInfo>,
 }
@@ -70,10 +88,9 @@ impl Gguf {
     /// Returns an error if the file cannot be read, is damaged or truncated, or uses a version or an element type that
     /// is not implemented.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::read(path))?;
-        let n_bytes = file.metadata().map_err(Error::read(path))?.len();
-        let header = header::read(file, n_bytes).map_err(|message| Error::Gguf { path: path.to_owned(), message })?;
-        Ok(Self { path: path.to_owned(), metadata: header.metadata, tensors: header.tensors })
+        let file = Arc::new(MappedFile::open(path).map_err(Error::read(path))?);
+        let header = header::read(file.bytes()).map_err(|message| Error::Gguf { path: path.to_owned(), message })?;
+        Ok(Self { path: path.to_owned(), file, metadata: header.metadata, tensors: header.tensors })
     }
 
     /// Returns the file.
@@ -155,6 +172,30 @@ impl Gguf {
         })
     }
 
+    /// Returns an array of numbers, if the key is present.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the value is of another kind.
+    pub fn floats(&self, key: &str) -> Result<Option<&[f64]>> {
+        self.typed(key, "an array of numbers", |value| match value {
+            Value::Floats(floats) => Some(floats.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// Returns a truth value, if the key is present.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the value is of another kind.
+    pub fn flag(&self, key: &str) -> Result<Option<bool>> {
+        self.typed(key, "a truth value", |value| match value {
+            Value::Integer(integer @ (0 | 1)) => Some(*integer == 1),
+            _ => None,
+        })
+    }
+
     fn typed<'a, T>(&'a self, key: &str, expected: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>> {
         let Some(value) = self.metadata.get(key) else {
             return Ok(None);
@@ -169,19 +210,12 @@ impl Gguf {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no such tensor or the file cannot be read.
+    /// Returns an error if there is no such tensor.
     pub fn read(&self, name: &str) -> Result<Vec<f32>> {
         let info = self.tensors.get(name).ok_or_else(|| self.error(format!("has no tensor {name}")))?;
-        let bytes = self.read_bytes(info).map_err(Error::read(&self.path))?;
-        Ok(info.kind.dequantize(&bytes))
-    }
-
-    fn read_bytes(&self, info: &TensorInfo) -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(info.offset))?;
-        let mut bytes = Vec::new();
-        file.take(info.n_bytes).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 == info.n_bytes { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
+        let bytes = self.file.get(info.offset, info.n_bytes);
+        let bytes = bytes.ok_or_else(|| self.error(format!("tensor {name} ends beyond the file")))?;
+        Ok(info.kind.dequantize(bytes))
     }
 
     /// Returns the error that `message` describes.
@@ -190,5 +224,9 @@ impl Gguf {
     }
 }
 
+#[cfg(test)]
+mod fuzz;
+#[cfg(all(test, feature = "golden"))]
+mod qwen2_coder;
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ use crate::weights::{Checkpoint, HostTensor, MemoryTensors, TensorSource};
 pub(crate) const TOLERANCE: f32 = 1e-4;
 
 /// The checkpoints of decoders, of every architecture.
-pub(crate) const DECODERS: [&str; 7] = [
+pub(crate) const DECODERS: [&str; 13] = [
     // Grouped queries and a tied head; biases, an own head size and scaled positions; positions of Llama 3.
     "llama_grouped",
     "llama_scaled",
@@ -33,6 +33,15 @@ pub(crate) const DECODERS: [&str; 7] = [
     // One head of keys and values for all; query, key and value of a head side by side.
     "gpt_bigcode_multi_query",
     "gpt_bigcode_multi_head",
+    // Heads that are rotated in part and as a whole.
+    "codegen_tiny",
+    "codegen_whole",
+    // Biases of queries, keys and values alone; a window that one layer has.
+    "qwen2_tied",
+    "qwen2_window",
+    // A window that is shorter than the text; no biases.
+    "starcoder2_window",
+    "starcoder2_no_bias",
 ];
 
 /// Returns a directory of `tests/golden`.

@@ -33,11 +33,15 @@ pub mod bert;
 pub mod encoder;
 pub mod roberta;
 
+pub mod codegen;
 pub mod decoder;
 pub mod export;
 pub mod gpt2;
 pub mod gpt_bigcode;
 pub mod llama;
+pub mod qwen2;
+pub mod starcoder2;
+pub mod t5;
 
 pub mod random_model;
 

@@ -1,9 +1,9 @@
 //! What the layers of one forward pass of a decoder share: tokens, positions, masks and rotations.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 
 use crate::attention::Mask;
-use crate::cache::Cache;
+use crate::cache::{Cache, Source};
 use crate::rope::{Rope, Rotary};
 
 /// The side on which short rows are padded.
@@ -78,6 +78,14 @@ impl Rows {
         first..tokens.next_back().map_or_else(|| first + usize::from(self.is_token[first]), |last| last + 1)
     }
 
+    /// Returns the mask that hides padding and nothing else.
+    pub(crate) fn padding_mask(&self, device: &Device) -> Mask {
+        if self.is_full() {
+            return Mask::All;
+        }
+        Mask::where_seen([self.n(), 1, self.length], |row, _, key| self.is_token[row * self.length + key], device)
+    }
+
     /// Tells whether every row is as long as the longest.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -90,9 +98,11 @@ impl Rows {
 pub struct Pass {
     rows: Rows,
     positions: Vec<Option<u32>>,
+    key_positions: Vec<Vec<Option<u32>>>,
     causal: Mask,
     sliding: Mask,
     rotary: Option<Rotary>,
+    source: Option<Source>,
 }
 
 impl Pass {
@@ -140,7 +150,18 @@ impl Pass {
             let positions: Vec<u32> = positions.iter().map(|position| position.unwrap_or(0)).collect();
             Rotary::new(rope, &positions, rows.length, device)
         });
-        Self { rows, positions, causal, sliding, rotary }
+        let source = cache.and_then(Cache::source).cloned();
+        Self { rows, positions, key_positions: keys, causal, sliding, rotary, source }
+    }
+
+    /// Returns this pass with `bias` added to the scores of every layer that sees all that precedes.
+    ///
+    /// # Shapes
+    ///
+    /// - `bias`: `[batch or 1, heads, length, total]`
+    #[must_use]
+    pub(crate) fn with_bias(self, bias: Tensor<4>) -> Self {
+        Self { causal: self.causal.plus(bias), ..self }
     }
 
     /// Returns the number of positions of a row.
@@ -159,6 +180,20 @@ impl Pass {
     #[must_use]
     pub fn positions(&self) -> &[Option<u32>] {
         &self.positions
+    }
+
+    /// Returns the position of every key of each row: of the tokens in the cache, then of those that are read.
+    pub(crate) fn key_positions(&self) -> &[Vec<Option<u32>>] {
+        &self.key_positions
+    }
+
+    /// Returns what the encoder has read.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the pass was prepared without a source text in its cache.
+    pub(crate) fn source(&self) -> &Source {
+        self.source.as_ref().expect("an encoder-decoder reads its source text first")
     }
 
     /// Returns the mask of a layer that sees all that precedes, or only a sliding window of it.

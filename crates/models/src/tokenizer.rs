@@ -168,6 +168,30 @@ impl Tokenizer {
         [vocabulary, added, self.begin].into_iter().flatten().max()
     }
 
+    /// Returns the content of `tokenizer.json` without truncation and padding.
+    pub(crate) fn json(&self) -> serde_json::Result<serde_json::Value> {
+        let mut inner = self.inner.clone();
+        inner.with_post_processor(self.post_processor.clone());
+        serde_json::to_value(&inner)
+    }
+
+    /// Returns the tokens that the tokenizer's own template puts before and after a text.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the vocabulary cannot spell a text, which loading has ruled out.
+    pub(crate) fn template(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut inner = self.inner.clone();
+        inner.with_post_processor(self.post_processor.clone());
+        let encoding = inner.encode("x", true).expect("loading has tried a text outside the vocabulary");
+        let tokens = encoding.get_ids().iter().copied().zip(encoding.get_special_tokens_mask());
+        let is_added = |(_, mask): &(u32, &u32)| **mask == 1;
+        let before = tokens.clone().take_while(is_added).map(|(token, _)| token).collect();
+        let mut after: Vec<u32> = tokens.rev().take_while(is_added).map(|(token, _)| token).collect();
+        after.reverse();
+        (before, after)
+    }
+
     /// Writes `tokenizer.json` with the special tokens of its template, without truncation and padding.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! checkpoint's layout, and [`save`] writes them back.
 
 mod checkpoint;
+pub(crate) mod map;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,7 +172,12 @@ pub(crate) fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<Strin
     shapes.found
 }
 
-fn check(expected: &BTreeMap<String, Vec<usize>>, source: &impl TensorSource, names: &Names) -> Result<()> {
+/// Compares the tensors of `source` with the names and shapes that a model has.
+///
+/// # Errors
+///
+/// Returns one error that lists every missing, unexpected and mis-shaped tensor.
+pub(crate) fn check(expected: &BTreeMap<String, Vec<usize>>, source: &impl TensorSource, names: &Names) -> Result<()> {
     let found = source.shapes();
     let missing: BTreeSet<&String> = expected.keys().filter(|name| !found.contains_key(*name)).collect();
     let is_unexpected = |name: &&String| !expected.contains_key(*name) && !(names.is_unused)(name);

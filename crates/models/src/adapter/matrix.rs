@@ -64,8 +64,12 @@ fn trained(base: &str, adapter: Option<(bool, bool)>) -> (Decoder, Vec<Vec<u32>>
     let has_new = !matches!(adapter, Some((_, false)));
     let token = if has_new { decoder.add_tokens(&["<COMP>"], RowInit::Mean).unwrap()[0] } else { 9 };
     if let Some((has_lora, has_rows)) = adapter {
-        let is_gpt = base.starts_with("gpt");
-        let targets = if is_gpt { ["c_attn", "c_proj", "c_fc"] } else { ["q_proj", "v_proj", "down_proj"] };
+        let targets = match base.split('_').next() {
+            Some("gpt2" | "gpt") => ["c_attn", "c_proj", "c_fc"],
+            Some("starcoder2") => ["q_proj", "v_proj", "c_proj"],
+            Some("codegen") => ["qkv_proj", "out_proj", "fc_in"],
+            _ => ["q_proj", "v_proj", "down_proj"],
+        };
         let lora = has_lora.then(|| lora(&targets));
         let tokens = if has_rows { vec![token, 7] } else { Vec::new() };
         decoder.adapt(&AdapterConfig { lora, tokens }, &mut stream(0)).unwrap();
@@ -182,6 +186,10 @@ fn every_way_to_train_and_save_keeps_the_logits() {
         ("conv1d_tied", "gpt2_tiny"),
         ("conv1d_untied", "gpt2_untied_scaled"),
         ("multi_query", "gpt_bigcode_multi_query"),
+        ("qwen2_tied", "qwen2_tied"),
+        ("qwen2_window", "qwen2_window"),
+        ("starcoder2", "starcoder2_window"),
+        ("codegen", "codegen_tiny"),
     ];
     for (head, base) in bases {
         let full = trained(base, None);
@@ -189,7 +197,12 @@ fn every_way_to_train_and_save_keeps_the_logits() {
         assert!(full.0.save_peft(Path::new("unused"), base).is_err());
         for (kind, adapter) in [("lora", (true, false)), ("rows", (false, true)), ("both", (true, true))] {
             let trained = trained(base, Some(adapter));
-            check_adapter(base, &format!("{head}_{kind}"), &trained);
+            if adapter.1 && head == "codegen" {
+                // `peft` would leave out the bias of the head.
+                assert!(trained.0.save_peft(Path::new("unused"), base).is_err());
+            } else {
+                check_adapter(base, &format!("{head}_{kind}"), &trained);
+            }
             check_merged(&format!("{head}_{kind}"), &trained);
         }
     }

@@ -3,14 +3,18 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use crate::cache::{Cache, KeyValues};
+use crate::cache::{Cache, KeyValues, Source};
+use crate::codegen::CodeGen;
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
 use crate::gpt2::Gpt2;
 use crate::linear::Linear;
 use crate::llama::Llama;
-use crate::pass::{Pass, Rows};
+use crate::pass::{Padding, Pass, Rows};
+use crate::qwen2::Qwen2;
 use crate::rope::Rope;
+use crate::starcoder2::Starcoder2;
+use crate::t5::T5;
 
 /// What the forward pass needs to know of an architecture.
 #[derive(Debug, Clone)]
@@ -35,6 +39,21 @@ pub struct NetworkShape {
 pub trait Network {
     /// Returns the sizes.
     fn shape(&self) -> NetworkShape;
+
+    /// Returns the token that the decoder of an encoder-decoder reads first; none for a decoder alone.
+    fn start_token(&self) -> Option<u32> {
+        None
+    }
+
+    /// Returns what the decoder sees of source texts; none for a decoder alone.
+    fn encode(&self, _source: &Rows, _dropout: Option<&mut Dropout>) -> Option<Source> {
+        None
+    }
+
+    /// Adds to a pass what else the layers of this architecture share.
+    fn prepare(&self, pass: Pass) -> Pass {
+        pass
+    }
 
     /// Returns the hidden states before the first layer.
     ///
@@ -77,10 +96,18 @@ pub trait Network {
 pub enum DecoderModel {
     /// Llama, Code Llama, DeepSeek-Coder, SmolLM2.
     Llama(Llama),
+    /// Qwen2, Qwen2.5-Coder.
+    Qwen2(Qwen2),
+    /// `StarCoder2`.
+    Starcoder2(Starcoder2),
+    /// T5, `CodeT5`, `CodeT5+`.
+    T5(T5),
     /// GPT-2, `CodeGPT`.
     Gpt2(Gpt2),
     /// `SantaCoder`, `StarCoder`: GPT-2 with other projections.
     GptBigCode(Gpt2),
+    /// `CodeGen`.
+    CodeGen(CodeGen),
 }
 
 impl DecoderModel {
@@ -89,7 +116,11 @@ impl DecoderModel {
     pub fn network(&self) -> &dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Qwen2(model) => model,
+            Self::Starcoder2(model) => model,
+            Self::T5(model) => model,
             Self::Gpt2(model) | Self::GptBigCode(model) => model,
+            Self::CodeGen(model) => model,
         }
     }
 
@@ -97,7 +128,11 @@ impl DecoderModel {
     pub fn network_mut(&mut self) -> &mut dyn Network {
         match self {
             Self::Llama(model) => model,
+            Self::Qwen2(model) => model,
+            Self::Starcoder2(model) => model,
+            Self::T5(model) => model,
             Self::Gpt2(model) | Self::GptBigCode(model) => model,
+            Self::CodeGen(model) => model,
         }
     }
 
@@ -106,7 +141,11 @@ impl DecoderModel {
     pub fn device(&self) -> Device {
         match self {
             Self::Llama(model) => model.model.embed_tokens.device(),
+            Self::Qwen2(model) => model.model.embed_tokens.device(),
+            Self::Starcoder2(model) => model.model.embed_tokens.device(),
+            Self::T5(model) => model.shared.device(),
             Self::Gpt2(model) | Self::GptBigCode(model) => model.transformer.wte.device(),
+            Self::CodeGen(model) => model.transformer.wte.device(),
         }
     }
 
@@ -114,15 +153,37 @@ impl DecoderModel {
     #[must_use]
     pub fn pass(&self, rows: Rows, cache: Option<&Cache>) -> Pass {
         let shape = self.network().shape();
-        Pass::new(rows, cache, shape.rope.as_ref(), shape.sliding_window, &self.device())
+        let pass = Pass::new(rows, cache, shape.rope.as_ref(), shape.sliding_window, &self.device());
+        self.network().prepare(pass)
     }
 
-    /// Returns the hidden states after the last layer, before the final norm; `rows` continue what the cache holds and
-    /// are added to it.
+    /// Returns the tokens that the decoder reads of `rows`.
+    ///
+    /// Those are `rows` themselves, unless they are the source texts of an encoder-decoder, which precede all else: then
+    /// `cache` keeps what the encoder reads in them, and the decoder begins with its start token.
+    #[must_use]
+    pub fn read_source(&self, rows: Rows, cache: &mut Cache, dropout: Option<&mut Dropout>) -> Rows {
+        match self.network().start_token() {
+            Some(start) if cache.source().is_none() => {
+                if let Some(source) = self.network().encode(&rows, dropout) {
+                    cache.set_source(source);
+                }
+                Rows::new(&vec![[start]; rows.n()], Padding::Right)
+            }
+            _ => rows,
+        }
+    }
+
+    /// Returns the hidden states of the decoder's last layer, as [`Self::logits`] takes them; `rows` continue what the
+    /// cache holds and are added to it.
     ///
     /// # Shapes
     ///
     /// - returns: `[batch * length, hidden]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the architecture has an encoder and the cache holds no source texts ([`Self::read_source`]).
     #[must_use]
     pub fn hidden(&self, rows: Rows, mut cache: Option<&mut Cache>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let network = self.network();

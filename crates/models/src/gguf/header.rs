@@ -1,13 +1,12 @@
 //! The header of a GGUF file: metadata and the description of every tensor.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 
 use super::reader::Reader;
 use super::{TensorInfo, TensorType, Value};
 
 /// Above any header in use (a vocabulary of 250,000 tokens takes about 10 MB).
-const HEADER_BYTES_MAX: u64 = 256 << 20;
+const HEADER_BYTES_MAX: usize = 256 << 20;
 const DIMENSIONS_MAX: u32 = 4;
 const ALIGNMENT_DEFAULT: u64 = 32;
 
@@ -23,9 +22,10 @@ struct Described {
     info: TensorInfo,
 }
 
-/// Reads the header of a file of `file_bytes`.
-pub(super) fn read(file: impl Read, file_bytes: u64) -> Result<Header, String> {
-    let mut reader = Reader::new(file, file_bytes.min(HEADER_BYTES_MAX));
+/// Reads the header of a file.
+pub(super) fn read(file: &[u8]) -> Result<Header, String> {
+    let file_bytes = file.len() as u64;
+    let mut reader = Reader::new(&file[..file.len().min(HEADER_BYTES_MAX)]);
     if reader.bytes()? != *b"GGUF" {
         return Err("not a GGUF file".to_owned());
     }
@@ -48,7 +48,7 @@ const DESCRIPTION_BYTES_MIN: u64 = 8 + 4 + 4 + 8;
 /// An entry has a key length, a type and a value.
 const ENTRY_BYTES_MIN: u64 = 8 + 4 + 1;
 
-fn read_metadata(reader: &mut Reader<impl Read>, n_values: u64) -> Result<BTreeMap<String, Value>, String> {
+fn read_metadata(reader: &mut Reader<'_>, n_values: u64) -> Result<BTreeMap<String, Value>, String> {
     let mut metadata = BTreeMap::new();
     for _ in 0..n_values {
         let key = reader.text()?;
@@ -63,7 +63,7 @@ fn read_metadata(reader: &mut Reader<impl Read>, n_values: u64) -> Result<BTreeM
 }
 
 /// Reads a value of the type that the specification numbers `kind`.
-fn read_value(reader: &mut Reader<impl Read>, kind: u32) -> Result<Value, String> {
+fn read_value(reader: &mut Reader<'_>, kind: u32) -> Result<Value, String> {
     match kind {
         TEXT => reader.text().map(Value::Text),
         ARRAY => read_array(reader),
@@ -72,7 +72,7 @@ fn read_value(reader: &mut Reader<impl Read>, kind: u32) -> Result<Value, String
     }
 }
 
-fn read_array(reader: &mut Reader<impl Read>) -> Result<Value, String> {
+fn read_array(reader: &mut Reader<'_>) -> Result<Value, String> {
     let kind = reader.u32()?;
     match kind {
         TEXT => {
@@ -99,7 +99,7 @@ const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 const FLOAT64: u32 = 12;
 
-fn read_float(reader: &mut Reader<impl Read>, kind: u32) -> Result<f64, String> {
+fn read_float(reader: &mut Reader<'_>, kind: u32) -> Result<f64, String> {
     if kind == FLOAT32 {
         reader.bytes().map(|bytes| f64::from(f32::from_le_bytes(bytes)))
     } else {
@@ -107,7 +107,7 @@ fn read_float(reader: &mut Reader<impl Read>, kind: u32) -> Result<f64, String> 
     }
 }
 
-fn read_integer(reader: &mut Reader<impl Read>, kind: u32) -> Result<i64, String> {
+fn read_integer(reader: &mut Reader<'_>, kind: u32) -> Result<i64, String> {
     match kind {
         0 | 7 => reader.bytes().map(|[byte]| i64::from(byte)),
         1 => reader.bytes().map(|bytes| i64::from(i8::from_le_bytes(bytes))),
@@ -121,13 +121,13 @@ fn read_integer(reader: &mut Reader<impl Read>, kind: u32) -> Result<i64, String
     }
 }
 
-fn read_description(reader: &mut Reader<impl Read>) -> Result<Described, String> {
+fn read_description(reader: &mut Reader<'_>) -> Result<Described, String> {
     let name = reader.text()?;
     let info = read_info(reader).map_err(|message| format!("tensor {name}: {message}"))?;
     Ok(Described { name, info })
 }
 
-fn read_info(reader: &mut Reader<impl Read>) -> Result<TensorInfo, String> {
+fn read_info(reader: &mut Reader<'_>) -> Result<TensorInfo, String> {
     let n_dimensions = reader.u32()?;
     if n_dimensions > DIMENSIONS_MAX {
         return Err(format!("{n_dimensions} dimensions are more than {DIMENSIONS_MAX}"));

@@ -1,50 +1,83 @@
 //! Element types of GGUF tensors, and their values as `f32`.
 
-use half::f16;
+mod blocks;
+mod encode;
+mod superblocks;
 
-/// Elements that share a scale.
-const BLOCK: usize = 32;
+pub(super) use encode::{f16_bytes, q8_0_bytes};
 
 /// How the elements of a tensor are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(non_camel_case_types, reason = "the names of the specification")]
 pub enum TensorType {
     /// 32-bit floating point.
     F32,
     /// 16-bit floating point.
     F16,
+    /// The upper half of a 32-bit floating-point number.
+    BF16,
     /// Four bits and a scale per 32.
     Q4_0,
     /// Four bits, a scale and a minimum per 32.
     Q4_1,
+    /// Five bits and a scale per 32.
+    Q5_0,
+    /// Five bits, a scale and a minimum per 32.
+    Q5_1,
     /// Eight bits and a scale per 32.
     Q8_0,
+    /// Four bits, with a scale and a minimum of six bits per 32, which are scaled per 256.
+    Q4_K,
+    /// Five bits, with a scale and a minimum of six bits per 32, which are scaled per 256.
+    Q5_K,
+    /// Six bits, with a scale of eight bits per 16, which is scaled per 256.
+    Q6_K,
 }
+
+/// The types that are implemented: the number of the specification, the name, elements and bytes of a block.
+const TYPES: [(TensorType, u32, &str, usize, usize); 11] = [
+    (TensorType::F32, 0, "F32", 1, 4),
+    (TensorType::F16, 1, "F16", 1, 2),
+    (TensorType::Q4_0, 2, "Q4_0", 32, 18),
+    (TensorType::Q4_1, 3, "Q4_1", 32, 20),
+    (TensorType::Q5_0, 6, "Q5_0", 32, 22),
+    (TensorType::Q5_1, 7, "Q5_1", 32, 24),
+    (TensorType::Q8_0, 8, "Q8_0", 32, 34),
+    (TensorType::Q4_K, 12, "Q4_K", 256, 144),
+    (TensorType::Q5_K, 13, "Q5_K", 256, 176),
+    (TensorType::Q6_K, 14, "Q6_K", 256, 210),
+    (TensorType::BF16, 30, "BF16", 1, 2),
+];
+
+/// Types that are known but not implemented.
+const OTHERS: [(u32, &str); 7] =
+    [(9, "Q8_1"), (10, "Q2_K"), (11, "Q3_K"), (15, "Q8_K"), (20, "IQ4_NL"), (23, "IQ4_XS"), (39, "MXFP4")];
 
 impl TensorType {
     /// Returns the type that the specification numbers `number`.
     pub(super) fn from_number(number: u32) -> Result<Self, String> {
-        match number {
-            0 => Ok(Self::F32),
-            1 => Ok(Self::F16),
-            2 => Ok(Self::Q4_0),
-            3 => Ok(Self::Q4_1),
-            8 => Ok(Self::Q8_0),
-            _ => {
-                let name = name(number).map_or_else(|| number.to_string(), |name| format!("{number} ({name})"));
-                Err(format!("type {name} is not supported, only F32, F16, Q4_0, Q4_1 and Q8_0"))
-            }
+        if let Some((kind, ..)) = TYPES.iter().find(|(_, known, ..)| *known == number) {
+            return Ok(*kind);
         }
+        let other = OTHERS.iter().find(|(known, _)| *known == number);
+        let name = other.map_or_else(|| number.to_string(), |(_, name)| format!("{number} ({name})"));
+        let names = TYPES.map(|(_, _, name, ..)| name).join(", ");
+        Err(format!("type {name} is not supported, only {names}"))
+    }
+
+    /// Returns the number of the specification.
+    pub(super) fn number(self) -> u32 {
+        self.row().1
     }
 
     /// Returns the number of elements and of bytes of a block.
-    const fn block(self) -> (usize, usize) {
-        match self {
-            Self::F32 => (1, 4),
-            Self::F16 => (1, 2),
-            Self::Q4_0 => (BLOCK, 2 + BLOCK / 2),
-            Self::Q4_1 => (BLOCK, 4 + BLOCK / 2),
-            Self::Q8_0 => (BLOCK, 2 + BLOCK),
-        }
+    pub(super) fn block(self) -> (usize, usize) {
+        let (.., elements, bytes) = self.row();
+        (*elements, *bytes)
+    }
+
+    fn row(self) -> &'static (Self, u32, &'static str, usize, usize) {
+        TYPES.iter().find(|(kind, ..)| *kind == self).expect("the table lists every type")
     }
 
     /// Returns the bytes that a tensor takes, the fastest dimension first.
@@ -63,102 +96,25 @@ impl TensorType {
     /// Returns the values of whole blocks.
     pub(super) fn dequantize(self, bytes: &[u8]) -> Vec<f32> {
         let (elements, block_bytes) = self.block();
-        let blocks = bytes.chunks_exact(block_bytes);
-        let mut values = Vec::with_capacity(blocks.len() * elements);
-        match self {
-            Self::F32 => {
-                values.extend(blocks.map(|block| f32::from_le_bytes([block[0], block[1], block[2], block[3]])));
-            }
-            Self::F16 => values.extend(blocks.map(|block| half(block, 0))),
-            Self::Q4_0 => blocks.for_each(|block| {
-                let scale = half(block, 0);
-                values.extend(nibbles(&block[2..]).map(|nibble| (f32::from(nibble) - 8.0) * scale));
-            }),
-            Self::Q4_1 => blocks.for_each(|block| {
-                let (scale, minimum) = (half(block, 0), half(block, 2));
-                values.extend(nibbles(&block[4..]).map(|nibble| f32::from(nibble) * scale + minimum));
-            }),
-            Self::Q8_0 => blocks.for_each(|block| {
-                let scale = half(block, 0);
-                values.extend(block[2..].iter().map(|&byte| f32::from(byte.cast_signed()) * scale));
-            }),
-        }
+        let read: fn(&[u8], &mut [f32]) = match self {
+            Self::F32 => blocks::f32,
+            Self::F16 => blocks::f16,
+            Self::BF16 => blocks::bf16,
+            Self::Q4_0 => blocks::q4_0,
+            Self::Q4_1 => blocks::q4_1,
+            Self::Q5_0 => blocks::q5_0,
+            Self::Q5_1 => blocks::q5_1,
+            Self::Q8_0 => blocks::q8_0,
+            Self::Q4_K => superblocks::q4_k,
+            Self::Q5_K => superblocks::q5_k,
+            Self::Q6_K => superblocks::q6_k,
+        };
+        let mut values = vec![0.0; bytes.len() / block_bytes * elements];
+        let blocks = bytes.chunks_exact(block_bytes).zip(values.chunks_exact_mut(elements));
+        blocks.for_each(|(block, values)| read(block, values));
         values
     }
 }
 
-/// Reads a 16-bit floating-point number.
-fn half(block: &[u8], at: usize) -> f32 {
-    f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
-}
-
-/// Returns the low halves of all bytes, then the high halves.
-fn nibbles(bytes: &[u8]) -> impl Iterator<Item = u8> {
-    let low = bytes.iter().map(|byte| byte & 0xF);
-    low.chain(bytes.iter().map(|byte| byte >> 4))
-}
-
-/// Returns the name of a type that is known but not implemented.
-fn name(number: u32) -> Option<&'static str> {
-    const NAMES: [(u32, &str); 13] = [
-        (6, "Q5_0"),
-        (7, "Q5_1"),
-        (9, "Q8_1"),
-        (10, "Q2_K"),
-        (11, "Q3_K"),
-        (12, "Q4_K"),
-        (13, "Q5_K"),
-        (14, "Q6_K"),
-        (15, "Q8_K"),
-        (20, "IQ4_NL"),
-        (23, "IQ4_XS"),
-        (30, "BF16"),
-        (39, "MXFP4"),
-    ];
-    NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn block(halves: &[f32], bytes: &[u8]) -> Vec<u8> {
-        let halves = halves.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes());
-        halves.chain(bytes.iter().copied()).collect()
-    }
-
-    #[test]
-    fn four_bit_blocks_hold_low_halves_first() {
-        let mut bytes = [0_u8; 16];
-        bytes[0] = 0xF1;
-        bytes[15] = 0x20;
-        let values = TensorType::Q4_0.dequantize(&block(&[0.5], &bytes));
-        assert_eq!((values[0], values[1], values[16], values[31]), (-3.5, -4.0, 3.5, -3.0));
-        let values = TensorType::Q4_1.dequantize(&block(&[0.5, 10.0], &bytes));
-        assert_eq!((values[0], values[1], values[16], values[31]), (10.5, 10.0, 17.5, 11.0));
-    }
-
-    #[test]
-    fn eight_bit_blocks_hold_signed_bytes() {
-        let mut bytes = [0_u8; 32];
-        bytes[0] = 0x80;
-        bytes[31] = 0x7F;
-        let values = TensorType::Q8_0.dequantize(&block(&[0.25], &bytes));
-        assert_eq!((values[0], values[31]), (-32.0, 31.75));
-    }
-
-    #[test]
-    fn a_size_that_overflows_is_an_error() {
-        assert!(TensorType::F32.n_bytes(&[u64::MAX, 2]).is_err());
-        assert!(TensorType::F32.n_bytes(&[u64::MAX / 2]).is_err());
-        assert!(TensorType::Q8_0.n_bytes(&[33, 2]).is_err());
-        assert_eq!(TensorType::Q4_1.n_bytes(&[64, 3]), Ok(120));
-    }
-
-    #[test]
-    fn an_unknown_type_is_refused_by_name() {
-        let error = TensorType::from_number(14).unwrap_err();
-        assert!(error.contains("Q6_K"), "{error}");
-        assert!(TensorType::from_number(99).unwrap_err().contains("99"));
-    }
-}
+mod tests;

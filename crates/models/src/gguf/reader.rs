@@ -1,32 +1,27 @@
-//! Little-endian numbers and texts from a file whose length is known.
+//! Little-endian numbers and texts from the bytes of a file.
 
-use std::io::{BufReader, Read};
-
-/// Reads numbers, texts and arrays, none longer than what is left of the file.
+/// Reads numbers, texts and arrays, none longer than what is left.
 ///
 /// Errors are messages: the caller knows the path.
-pub(super) struct Reader<R> {
-    inner: BufReader<R>,
-    position: u64,
-    end: u64,
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
 }
 
-impl<R: Read> Reader<R> {
-    /// Reads at most the first `end` bytes of `inner`.
-    pub(super) fn new(inner: R, end: u64) -> Self {
-        Self { inner: BufReader::new(inner), position: 0, end }
+impl<'a> Reader<'a> {
+    /// Reads from the start of `bytes`.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
     }
 
     /// Returns the number of bytes read so far.
     pub(super) fn position(&self) -> u64 {
-        self.position
+        self.position as u64
     }
 
     pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        self.reserve(N as u64)?;
-        let mut bytes = [0; N];
-        self.inner.read_exact(&mut bytes).map_err(|error| error.to_string())?;
-        Ok(bytes)
+        let bytes = self.take(N as u64)?;
+        Ok(bytes.try_into().expect("as many bytes are taken as are wanted"))
     }
 
     pub(super) fn u32(&mut self) -> Result<u32, String> {
@@ -39,20 +34,14 @@ impl<R: Read> Reader<R> {
 
     pub(super) fn text(&mut self) -> Result<String, String> {
         let length = self.u64()?;
-        self.reserve(length)?;
-        let mut bytes = Vec::new();
-        let read = self.inner.by_ref().take(length).read_to_end(&mut bytes);
-        let read = read.map_err(|error| error.to_string())?;
-        if read as u64 != length {
-            return Err("the file is shorter than when it was opened".to_owned());
-        }
+        let bytes = self.take(length)?.to_vec();
         String::from_utf8(bytes).map_err(|_| format!("a text before byte {} is not UTF-8", self.position))
     }
 
     /// Reads a number of items that take at least `item_bytes_min` bytes each.
     pub(super) fn count(&mut self, item_bytes_min: u64) -> Result<u64, String> {
         let count = self.u64()?;
-        let left = self.end - self.position;
+        let left = self.left();
         if count > left / item_bytes_min {
             let position = self.position;
             return Err(format!("{count} items announced at byte {position} do not fit the {left} bytes left"));
@@ -60,13 +49,16 @@ impl<R: Read> Reader<R> {
         Ok(count)
     }
 
-    fn reserve(&mut self, length: u64) -> Result<(), String> {
-        let left = self.end - self.position;
+    fn left(&self) -> u64 {
+        (self.bytes.len() - self.position) as u64
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8], String> {
+        let (left, position) = (self.left(), self.position);
         if length > left {
-            let position = self.position;
             return Err(format!("truncated or damaged: {length} bytes wanted at byte {position}, {left} left"));
         }
-        self.position += length;
-        Ok(())
+        self.position += length as usize;
+        Ok(&self.bytes[position..self.position])
     }
 }

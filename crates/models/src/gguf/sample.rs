@@ -53,6 +53,12 @@ impl Sample {
         self
     }
 
+    /// Adds the entries of another file.
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        self.entries.extend_from_slice(&other.entries);
+        self
+    }
+
     pub(crate) fn floats(self, name: &str, shape: &[usize], values: &[f32]) -> Self {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.tensor(name, shape, 0, &bytes)

@@ -56,7 +56,7 @@ fn the_scale_of_attention_is_honoured() {
 #[test]
 fn what_attention_and_feed_forward_add_is_dropped_alike() {
     let changes = json!({"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.5});
-    for name in ["gpt2_tiny", "gpt_bigcode_multi_query"] {
+    for name in ["gpt2_tiny", "gpt_bigcode_multi_query", "codegen_tiny"] {
         for other in [".mlp.", ".attn."] {
             let mut model_tensors = tensors(name);
             for (tensor, HostTensor { values, .. }) in &mut model_tensors {

@@ -72,13 +72,7 @@ impl LlamaConfig {
         fields.only("hidden_act", "silu".to_owned())?;
         let [hidden_size, num_attention_heads] =
             [fields.required("hidden_size")?, fields.required("num_attention_heads")?];
-        let head_dim = match fields.optional("head_dim")? {
-            Some(head_dim) => head_dim,
-            None if num_attention_heads > 0 && hidden_size % num_attention_heads == 0 => {
-                hidden_size / num_attention_heads
-            }
-            None => return Err(fields.error("hidden_size", "is not a multiple of num_attention_heads")),
-        };
+        let head_dim = fields.head_dim(hidden_size, num_attention_heads)?;
         let (rope_theta, rope_scaling) = fields.rope(10_000.0)?;
         let config = Self {
             vocab_size: fields.required("vocab_size")?,

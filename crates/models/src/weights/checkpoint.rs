@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use half::{bf16, f16};
 use safetensors::Dtype;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use super::TensorSource;
+use super::map::MappedFile;
 use crate::error::Printable;
 use crate::{Error, Result};
 
@@ -20,11 +20,11 @@ const SINGLE_FILE: &str = "model.safetensors";
 const INDEX_FILE: &str = "model.safetensors.index.json";
 const PICKLE_FILES: [&str; 2] = ["pytorch_model.bin", "pytorch_model.bin.index.json"];
 /// The length of the header's length.
-const LENGTH_BYTES: u64 = 8;
+const LENGTH_BYTES: usize = 8;
 /// No checkpoint has a header near this size; a damaged length usually exceeds it.
 const HEADER_BYTES_MAX: u64 = 100_000_000;
 
-/// The weights of a model in safetensors files, read tensor by tensor.
+/// The weights of a model in memory-mapped safetensors files, read tensor by tensor.
 #[derive(Debug)]
 pub struct Checkpoint {
     path: PathBuf,
@@ -35,10 +35,11 @@ pub struct Checkpoint {
 /// Where the bytes of a tensor are.
 #[derive(Debug)]
 struct Entry {
-    file: PathBuf,
+    path: PathBuf,
+    file: Arc<MappedFile>,
     dtype: Dtype,
     offset: u64,
-    length: usize,
+    length: u64,
 }
 
 impl Checkpoint {
@@ -79,17 +80,19 @@ impl Checkpoint {
         Ok(())
     }
 
-    fn add_file(&mut self, file: &Path) -> Result<()> {
-        let (header, data_offset) = read_header(file)?;
+    fn add_file(&mut self, path: &Path) -> Result<()> {
+        let file = Arc::new(MappedFile::open(path).map_err(Error::read(path))?);
+        let (header, data_offset) = read_header(path, file.bytes())?;
         for (name, info) in header {
             let entry = Entry {
-                file: file.to_owned(),
+                path: path.to_owned(),
+                file: Arc::clone(&file),
                 dtype: info.dtype,
                 offset: data_offset + info.data_offsets.0 as u64,
-                length: info.data_offsets.1 - info.data_offsets.0,
+                length: (info.data_offsets.1 - info.data_offsets.0) as u64,
             };
             if self.entries.insert(name.clone(), entry).is_some() {
-                return Err(damaged(file, format!("another shard has a tensor `{name}` too")));
+                return Err(damaged(path, format!("another shard has a tensor `{name}` too")));
             }
             self.shapes.insert(name, info.shape);
         }
@@ -111,16 +114,11 @@ impl TensorSource for Checkpoint {
             .entries
             .get(name)
             .ok_or_else(|| Error::Weights { path: self.path.clone(), message: format!("missing {name}") })?;
-        let mut bytes = vec![0; entry.length];
-        File::open(&entry.file)
-            .and_then(|mut file| {
-                file.seek(SeekFrom::Start(entry.offset))?;
-                file.read_exact(&mut bytes)
-            })
-            .map_err(Error::read(&entry.file))?;
-        to_f32(entry.dtype, &bytes).ok_or_else(|| {
+        let bytes = entry.file.get(entry.offset, entry.length);
+        let bytes = bytes.ok_or_else(|| damaged(&entry.path, format!("`{name}` ends beyond the file")))?;
+        to_f32(entry.dtype, bytes).ok_or_else(|| {
             let message = format!("`{name}` has type {:?}: expected F32, F16 or BF16", entry.dtype);
-            damaged(&entry.file, message)
+            damaged(&entry.path, message)
         })
     }
 }
@@ -136,26 +134,22 @@ fn to_f32(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     }
 }
 
-/// Returns the tensors that the header of `file` describes and the offset of their data, in bytes.
-fn read_header(file: &Path) -> Result<(BTreeMap<String, TensorInfo>, u64)> {
-    let mut reader = File::open(file).map_err(Error::read(file))?;
-    let file_length = reader.metadata().map_err(Error::read(file))?.len();
-    let mut length = [0; LENGTH_BYTES as usize];
-    if file_length < LENGTH_BYTES {
+/// Returns the tensors that the header of a file describes and the offset of their data, in bytes.
+fn read_header(file: &Path, bytes: &[u8]) -> Result<(BTreeMap<String, TensorInfo>, u64)> {
+    let file_length = bytes.len() as u64;
+    let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else {
         return Err(damaged(file, "the file is shorter than the length of its header".to_owned()));
-    }
-    reader.read_exact(&mut length).map_err(Error::read(file))?;
-    let header_length = u64::from_le_bytes(length);
-    if header_length > HEADER_BYTES_MAX || header_length > file_length - LENGTH_BYTES {
+    };
+    let header_length = u64::from_le_bytes(*length);
+    if header_length > HEADER_BYTES_MAX || header_length > rest.len() as u64 {
         return Err(damaged(
             file,
             format!("a header of {header_length} bytes does not fit a file of {file_length} bytes"),
         ));
     }
-    let mut header = vec![0; header_length as usize];
-    reader.read_exact(&mut header).map_err(Error::read(file))?;
-    let tensors = parse_header(&header).map_err(|message| damaged(file, message))?;
-    let data_offset = LENGTH_BYTES + header_length;
+    let header = &rest[..header_length as usize];
+    let tensors = parse_header(header).map_err(|message| damaged(file, message))?;
+    let data_offset = LENGTH_BYTES as u64 + header_length;
     let end = tensors.values().map(|info| info.data_offsets.1 as u64).max().unwrap_or(0);
     if end != file_length - data_offset {
         let rest = file_length - data_offset;

@@ -142,7 +142,7 @@ fn an_unknown_architecture_is_refused_with_those_that_are_known() {
     let error = changed_model("llama_grouped", &json!({"model_type": "mamba"})).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("model_type: `mamba` is not a decoder that is implemented: expected one of"), "{error}");
     assert_refused("llama_grouped", &[(json!({"model_type": null}), "model_type: is missing")]);
-    for model_type in ["gpt2", "gpt_bigcode", "llama"] {
+    for model_type in ["gpt2", "gpt_bigcode", "codegen", "llama"] {
         assert!(error.contains(model_type), "{error}");
     }
 }
