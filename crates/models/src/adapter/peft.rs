@@ -54,13 +54,15 @@ impl Decoder {
     pub fn save_peft(&self, directory: &Path, base: &str) -> Result<()> {
         let mut model = self.unmerged.as_ref().unwrap_or(self.model()).clone();
         let (attached, tensors) = collect(&mut model);
+        let has_encoder = model.network().start_token().is_some();
+        let task = if has_encoder { "SEQ_2_SEQ_LM" } else { "CAUSAL_LM" };
         self.check_saved(&attached, &mut model)?;
         fs::create_dir_all(directory).map_err(Error::write(directory))?;
         weights::write(&directory.join(WEIGHTS_FILE), &tensors)?;
         if !self.added.is_empty() {
             self.save_tokenizer(directory)?;
         }
-        write_json(&directory.join(CONFIG_FILE), &attached.config(base))
+        write_json(&directory.join(CONFIG_FILE), &attached.config(base, task))
     }
 
     fn check_saved(&self, attached: &Attached, model: &mut DecoderModel) -> Result<()> {
@@ -70,6 +72,13 @@ impl Decoder {
         let has_row = |token: &&u32| attached.tables.values().all(|tokens| tokens.contains(token));
         if !self.added.is_empty() && attached.tables.is_empty() || !self.added.iter().all(|token| has_row(&token)) {
             return Err(Error::adapter("tokens", "an added token is not trained: an adapter cannot carry its row"));
+        }
+        let has_encoder = model.network().start_token().is_some();
+        if has_encoder && !attached.tables.is_empty() && attached.all.contains(HEAD) {
+            return Err(Error::adapter(
+                "tokens",
+                "peft trains other rows where the head of an encoder-decoder is untied",
+            ));
         }
         let head = head(model.network_mut().linears());
         let has_rows = |head: &&mut crate::linear::Linear| head.rows.is_some();
@@ -117,10 +126,10 @@ fn collect(model: &mut DecoderModel) -> (Attached, BTreeMap<String, HostTensor>)
 
 impl Attached {
     /// Returns the content of `adapter_config.json`.
-    fn config(&self, base: &str) -> Value {
+    fn config(&self, base: &str, task: &str) -> Value {
         let common = json!({
             "auto_mapping": null, "base_model_name_or_path": base, "inference_mode": true, "revision": null,
-            "task_type": "CAUSAL_LM",
+            "task_type": task,
         });
         let own = if self.layers.is_empty() { self.rows_config() } else { self.lora_config() };
         let entries = [common, own].into_iter().filter_map(|part| match part {

@@ -438,6 +438,30 @@ fn matrices_in_bf16_take_half_the_memory_and_give_nearly_the_same_logits() {
 }
 
 #[test]
+fn an_encoder_decoder_trains_and_reloads() {
+    let sequences = [CountedSequence { tokens: vec![3, 9, 5, 7, 8], counts: vec![false, false, false, true, true] }];
+    let nll = |decoder: &Decoder| decoder.nll(&sequences, None).0.into_scalar::<f32>();
+    for (name, tokens) in [("t5_relu_tied", vec![9, 7]), ("t5_gated_untied", Vec::new())] {
+        let mut decoder = decoder(name);
+        let before = nll(&decoder);
+        let config = AdapterConfig { lora: Some(lora(&["q", "v", "wo"])), tokens };
+        decoder.adapt(&config, &mut stream(0)).unwrap();
+        train(&mut decoder, 3, &sequences);
+        assert!(nll(&decoder) < before);
+        let directory = tempfile::tempdir().unwrap();
+        decoder.save_peft(directory.path(), name).unwrap();
+        let stored = crate::export::read_json(&directory.path().join("adapter_config.json")).unwrap();
+        assert_eq!(stored["task_type"], "SEQ_2_SEQ_LM");
+        let mut loaded = self::decoder(name);
+        loaded.load_peft(directory.path()).unwrap();
+        assert!((nll(&loaded) - nll(&decoder)).abs() < 1e-5);
+        let merged = decoder.model().merged();
+        drop(loaded.replace_model(merged));
+        assert!((nll(&loaded) - nll(&decoder)).abs() < 1e-5);
+    }
+}
+
+#[test]
 fn an_adapter_trains_on_frozen_bf16_weights() {
     let directory = tempfile::tempdir().unwrap();
     crate::random_model::write_llama(directory.path(), 7).unwrap();

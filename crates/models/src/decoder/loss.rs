@@ -4,6 +4,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Int, Tensor};
 
 use super::{Decoder, DecoderModel, ScoredSequence};
+use crate::cache::Cache;
 use crate::dropout::Dropout;
 use crate::pass::{Padding, Rows};
 
@@ -58,7 +59,8 @@ impl Counted {
 impl DecoderModel {
     /// Returns the summed NLL in nats of the tokens that count, to be differentiated, and their number.
     ///
-    /// Only the positions before them pass through the head; the loss is computed in `f32`.
+    /// Only the positions before them pass through the head; the loss is computed in `f32`. An encoder-decoder reads
+    /// what precedes the first of them as its source text.
     ///
     /// # Shapes
     ///
@@ -69,8 +71,34 @@ impl DecoderModel {
     /// Panics if no token counts, or the first of a sequence does.
     #[must_use]
     pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
+        if let Some(start) = self.network().start_token() {
+            return self.nll_after_sources(start, sequences, dropout);
+        }
         let Counted { rows, indices, targets } = Counted::new(sequences);
         let hidden = self.hidden(rows, None, dropout);
+        (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
+    }
+
+    /// Returns what [`Self::nll`] does where an encoder reads what precedes the first token that counts.
+    fn nll_after_sources(
+        &self,
+        start: u32,
+        sequences: &[CountedSequence],
+        mut dropout: Option<&mut Dropout>,
+    ) -> (Tensor<1>, usize) {
+        let first = |sequence: &CountedSequence| {
+            let first = sequence.counts.iter().position(|counts| *counts);
+            first.expect("at least one token of every text counts for an encoder-decoder")
+        };
+        let sources: Vec<&[u32]> = sequences.iter().map(|sequence| &sequence.tokens[..first(sequence)]).collect();
+        let target = |sequence: &CountedSequence| CountedSequence {
+            tokens: [&[start], &sequence.tokens[first(sequence)..]].concat(),
+            counts: [&[false], &sequence.counts[first(sequence)..]].concat(),
+        };
+        let Counted { rows, indices, targets } = Counted::new(&sequences.iter().map(target).collect::<Vec<_>>());
+        let mut cache = Cache::new(self.network().shape().n_layers);
+        let _starts = self.read_source(Rows::new(&sources, Padding::Right), &mut cache, dropout.as_deref_mut());
+        let hidden = self.hidden(rows, Some(&mut cache), dropout);
         (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
     }
 
@@ -124,6 +152,18 @@ mod tests {
         let (nll, n) = model("llama_grouped").nll(&sequences, None);
         assert_eq!(n, counted.len());
         assert!((nll.into_scalar::<f32>() - counted.iter().sum::<f32>()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn an_encoder_reads_what_precedes_the_tokens_that_count() {
+        for name in ["t5_gated_untied", "t5_relu_tied"] {
+            let scored = [(vec![3, 4, 5], vec![6, 7, 8]), (vec![9, 4], vec![3])];
+            let scored = scored.map(|(prompt, target)| ScoredSequence { prompt, target });
+            let expected: Vec<f32> = crate::golden::decoder(name).target_nll(&scored).concat();
+            let (nll, n) = model(name).nll(&scored.each_ref().map(CountedSequence::from), None);
+            assert_eq!(n, expected.len());
+            assert!((nll.into_scalar::<f32>() - expected.iter().sum::<f32>()).abs() < 1e-4);
+        }
     }
 
     #[test]

@@ -26,7 +26,8 @@ impl DecoderModel {
     ///
     /// # Panics
     ///
-    /// Panics if no token counts, if the first of a sequence does, or if the device computes no gradients.
+    /// Panics if no token counts, if the first of a sequence does, if the device computes no gradients, or if the
+    /// architecture has an encoder.
     pub fn recomputed_gradients(
         &self,
         sequences: &[CountedSequence],
@@ -34,6 +35,7 @@ impl DecoderModel {
         dropout: Option<&mut Dropout>,
         mut add: impl FnMut(Gradients),
     ) -> (f64, usize) {
+        assert!(self.network().start_token().is_none(), "layers of encoder-decoders are not computed again");
         let Counted { rows, indices, targets } = Counted::new(sequences);
         let before_embedding = dropout.as_deref().cloned();
         let valid = self.valid();
