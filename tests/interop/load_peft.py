@@ -19,7 +19,8 @@ import expected
 
 def resize(model, adapter):
     """Makes room for new tokens; the adapter brings their rows."""
-    indices = PeftConfig.from_pretrained(adapter).trainable_token_indices or []
+    config = PeftConfig.from_pretrained(adapter)
+    indices = getattr(config, "trainable_token_indices", None) or getattr(config, "token_indices", None) or []
     if isinstance(indices, dict):
         indices = [index for rows in indices.values() for index in rows]
     n_tokens = max(indices, default=-1) + 1

@@ -3,16 +3,23 @@
 use std::path::Path;
 
 use burn::tensor::{Device, Int, Tensor};
+use rand_chacha::ChaCha8Rng;
 
 pub(crate) mod load;
+mod loss;
 mod network;
+mod recompute;
 
+pub use loss::CountedSequence;
 pub use network::{DecoderModel, Network, NetworkShape};
 
 use crate::Result;
+use crate::adapter::AdapterConfig;
 use crate::cache::Cache;
 use crate::dropout::Dropout;
+use crate::export::DecoderFiles;
 use crate::kernels;
+use crate::linear::Precision;
 use crate::pass::{Padding, Rows};
 use crate::tokenizer::Tokenizer;
 
@@ -115,6 +122,11 @@ pub struct Decoder {
     shape: NetworkShape,
     eos: Vec<u32>,
     device: Device,
+    files: DecoderFiles,
+    /// Tokens added since loading.
+    pub(crate) added: Vec<u32>,
+    /// The model before an adapter was folded into it.
+    pub(crate) unmerged: Option<DecoderModel>,
 }
 
 impl Decoder {
@@ -124,8 +136,19 @@ impl Decoder {
     ///
     /// Returns an error if a file is missing, damaged, or asks for a computation that is not implemented.
     pub fn load(path: &Path, device: &Device) -> Result<Self> {
-        let (model, tokenizer) = load::load(path, device)?;
-        Ok(Self::new(model, tokenizer))
+        Self::load_as(path, device, Precision::F32)
+    }
+
+    /// Loads a model as [`Self::load`] does, its matrices kept and multiplied in `precision`.
+    ///
+    /// Norms, softmax, losses and adapters stay in `f32`; matrices in another type cannot be trained themselves.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as [`Self::load`] does.
+    pub fn load_as(path: &Path, device: &Device, precision: Precision) -> Result<Self> {
+        let (model, tokenizer, files) = load::load(path, device, precision)?;
+        Ok(Self::new(model, tokenizer).with_files(files))
     }
 
     /// Loads a model for work on tokens alone: the directory may lack `tokenizer.json`.
@@ -137,7 +160,8 @@ impl Decoder {
         if !path.is_dir() || path.join("tokenizer.json").exists() {
             return Self::load(path, device);
         }
-        Ok(Self::with(load::load_directory(path, device)?, None))
+        let (model, files) = load::load_directory(path, device, Precision::F32)?;
+        Ok(Self::with(model, None).with_files(files))
     }
 
     /// Puts a network and its tokenizer together.
@@ -153,7 +177,34 @@ impl Decoder {
         eos.sort_unstable();
         eos.dedup();
         let device = model.device();
-        Self { model, tokenizer, shape, eos, device }
+        let files = DecoderFiles::default();
+        Self { model, tokenizer, shape, eos, device, files, added: Vec::new(), unmerged: None }
+    }
+
+    /// Returns this decoder with what its directory holds beside weights and tokenizer.
+    #[must_use]
+    pub fn with_files(self, files: DecoderFiles) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Returns what the directory of the model holds beside weights and tokenizer.
+    #[must_use]
+    pub fn files(&self) -> &DecoderFiles {
+        &self.files
+    }
+
+    /// Puts another network, such as one that was trained, in place of this one's, which is returned.
+    ///
+    /// What was merged before can no longer be unmerged.
+    pub fn replace_model(&mut self, model: DecoderModel) -> DecoderModel {
+        self.unmerged = None;
+        self.shape = model.network().shape();
+        self.device = model.device();
+        std::mem::replace(&mut self.model, model)
+    }
+
+    pub(crate) fn replace_tokenizer(&mut self, tokenizer: Tokenizer) {
+        self.tokenizer = Some(tokenizer);
     }
 
     /// Returns the tokenizer.
@@ -176,6 +227,17 @@ impl Decoder {
     #[must_use]
     pub fn model(&self) -> &DecoderModel {
         &self.model
+    }
+
+    /// Freezes the model and attaches what `config` describes; see [`DecoderModel::adapt`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as [`DecoderModel::adapt`] does.
+    pub fn adapt(&mut self, config: &AdapterConfig, stream: &mut ChaCha8Rng) -> Result<()> {
+        self.model.adapt(config, stream)?;
+        self.unmerged = None;
+        Ok(())
     }
 
     /// Returns the NLL of every target token in nats; the sequences are computed as one batch.

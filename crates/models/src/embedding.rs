@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor};
 use crate::adapter::TrainableRows;
 use crate::kernels;
 use crate::linear::{Precision, product};
-use crate::weights::unloaded;
+use crate::weights::{change, unloaded};
 
 /// A table of one vector per token (or position).
 #[derive(Module, Debug)]
@@ -41,6 +41,18 @@ impl Embedding {
     /// Sets the type in which [`Self::products`] are computed.
     pub fn set_precision(&mut self, precision: Precision) {
         self.precision = precision;
+    }
+
+    /// Puts trained rows into the table.
+    pub(crate) fn merge(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            self.map_weight(&mut |weight| rows.write_into(weight));
+        }
+    }
+
+    /// Replaces the table.
+    pub(crate) fn map_weight(&mut self, map: &mut impl FnMut(Tensor<2>) -> Tensor<2>) {
+        change(&mut self.weight, map);
     }
 
     /// Returns the vector of every token.

@@ -98,6 +98,22 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// An adapter that cannot be attached, folded or saved.
+    #[error("{}: {}", Printable(key), Printable(message))]
+    Adapter {
+        /// The value of the configuration that is at fault.
+        key: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// Folding an adapter into the weights would change what the model computes.
+    #[error("merging moves a logit by {found}, which exceeds {max}")]
+    Drift {
+        /// The largest difference between two logits.
+        found: f32,
+        /// The largest that is allowed.
+        max: f32,
+    },
     /// A device name that is not known.
     #[error("unknown device `{name}`: expected auto, cpu, cuda, cuda:N or wgpu")]
     UnknownDevice {
@@ -134,6 +150,11 @@ impl Error {
     /// Returns an error about a key of the configuration in `path`.
     pub(crate) fn config(path: &Path, key: &str, message: impl Into<String>) -> Self {
         Self::Config { path: path.to_owned(), key: key.to_owned(), message: message.into() }
+    }
+
+    /// Returns an error about a value of an adapter's configuration.
+    pub(crate) fn adapter(key: &str, message: impl Into<String>) -> Self {
+        Self::Adapter { key: key.to_owned(), message: message.into() }
     }
 
     /// Returns a function that turns the failure to read `path` into an error.

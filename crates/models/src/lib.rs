@@ -36,6 +36,7 @@ pub mod roberta;
 
 pub mod codegen;
 pub mod decoder;
+pub mod export;
 pub mod generate;
 pub mod gpt2;
 pub mod gpt_bigcode;
@@ -53,11 +54,13 @@ mod error;
 mod golden;
 mod limits;
 
+pub use adapter::{AdapterConfig, LoraConfig, MergeReport, RowInit};
 pub use decoder::{BatchedLanguageModel, Decoder, LanguageModel, ScoredSequence};
 pub use device::DeviceSpec;
 pub use dropout::Dropout;
 pub use encoder::{Encoder, EncoderModel};
 pub use error::{Error, Result};
+pub use export::DecoderFiles;
 pub use fingerprint::fingerprint;
 pub use generate::{Generated, GenerationRule, generate};
 pub use pass::Padding;

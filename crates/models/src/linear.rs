@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor};
 use crate::adapter::{Lora, TrainableRows};
 use crate::dropout::Dropout;
 use crate::kernels;
-use crate::weights::unloaded;
+use crate::weights::{change, unloaded};
 
 /// How the weight of a linear layer is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +26,17 @@ pub enum Precision {
     F32,
     /// 16-bit "brain" floating point.
     Bf16,
+}
+
+impl Precision {
+    /// Returns the type of a tensor in this precision.
+    #[must_use]
+    pub fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::Bf16 => DType::BF16,
+        }
+    }
 }
 
 /// A linear map.
@@ -115,6 +126,31 @@ impl Linear {
             output = rows.replace_products(output, input);
         }
         output
+    }
+
+    /// Folds what is attached into the weight.
+    pub(crate) fn merge(&mut self) {
+        if let Some(lora) = self.lora.take() {
+            let delta = match self.layout {
+                Layout::OutIn => lora.delta(),
+                Layout::InOut => lora.delta().transpose(),
+            };
+            let add = |weight: Tensor<2>| (weight.clone().cast(DType::F32) + delta).cast(weight.dtype());
+            change(&mut self.weight, add);
+        }
+        if let Some(rows) = self.rows.take() {
+            assert_eq!(self.layout, Layout::OutIn, "a head has a row for each token");
+            change(&mut self.weight, |weight| rows.write_into(weight));
+        }
+    }
+
+    /// Replaces the weight and the bias, both as `[out, ..]`.
+    pub(crate) fn map_outputs(&mut self, map: &mut impl FnMut(Tensor<2>) -> Tensor<2>) {
+        assert_eq!(self.layout, Layout::OutIn, "a head has a row for each token");
+        change(&mut self.weight, &mut *map);
+        if let Some(bias) = &mut self.bias {
+            change(bias, |bias| map(bias.unsqueeze_dim(1)).squeeze_dim(1));
+        }
     }
 
     fn product(&self, input: Tensor<2>) -> Tensor<2> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tokenizers::PostProcessorWrapper;
+use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use crate::{Error, Result};
 
@@ -133,6 +133,27 @@ impl Tokenizer {
         self.inner.get_vocab_size(true)
     }
 
+    /// Adds a special token and returns its number; in a text it is recognized as it is spelled, and the spaces around
+    /// it belong to other tokens.
+    ///
+    /// A token of the vocabulary keeps its number.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `text` is empty or if the vocabulary leaves no number for it.
+    pub(crate) fn add(&mut self, text: &str) -> Result<u32> {
+        let highest = self.highest();
+        let is_known = self.token(text).is_some();
+        let refused = |message: &str| Error::adapter("tokens", format!("`{text}` {message}"));
+        let token = AddedToken::from(text, true).single_word(false).lstrip(false).rstrip(false).normalized(false);
+        self.inner.add_special_tokens([token]).map_err(|error| refused(&error.to_string()))?;
+        let number = self.token(text).ok_or_else(|| refused("cannot be a token"))?;
+        if !is_known && highest.is_some_and(|highest| number <= highest) {
+            return Err(refused(&format!("would be {number}, which is another token")));
+        }
+        Ok(number)
+    }
+
     /// Checks that a model of `vocab_size` tokens knows every token that this tokenizer gives; `path` is the file that
     /// holds `vocab_size`.
     ///
@@ -150,7 +171,7 @@ impl Tokenizer {
     }
 
     /// Returns the highest token: tokens may be numbered with gaps, so it can exceed their number.
-    fn highest(&self) -> Option<u32> {
+    pub(crate) fn highest(&self) -> Option<u32> {
         let vocabulary = self.inner.get_vocab(false).into_values().max();
         let added = self.inner.get_added_tokens_decoder().into_keys().max();
         [vocabulary, added, self.begin].into_iter().flatten().max()

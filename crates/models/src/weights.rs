@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::nn::Initializer;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 
+use crate::linear::Precision;
 use crate::{Error, Result};
 
 pub use checkpoint::Checkpoint;
-pub use write::write;
+pub use write::{write, write_as};
 
 /// Named tensors of a checkpoint, read one at a time.
 pub trait TensorSource {
@@ -34,6 +35,34 @@ pub trait TensorSource {
     ///
     /// Returns an error if there is no such tensor, if it is damaged, or if its type does not convert to `f32`.
     fn read(&self, name: &str) -> Result<Vec<f32>>;
+
+    /// Returns the type in which matrices and tables are to be kept in memory; vectors are always `f32`.
+    fn storage(&self) -> Precision {
+        Precision::F32
+    }
+}
+
+/// The tensors of another source, their matrices to be kept in a given type; those in another than `f32` are not
+/// trained.
+#[derive(Debug)]
+pub struct Stored<'a, S>(pub &'a S, pub Precision);
+
+impl<S: TensorSource> TensorSource for Stored<'_, S> {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn shapes(&self) -> &BTreeMap<String, Vec<usize>> {
+        self.0.shapes()
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<f32>> {
+        self.0.read(name)
+    }
+
+    fn storage(&self) -> Precision {
+        self.1
+    }
 }
 
 /// One tensor in memory: its shape and its values in row-major order.
@@ -112,7 +141,17 @@ pub fn load<M: Module>(module: M, source: &impl TensorSource, names: &Names) -> 
 /// Returns the values of `module` under the checkpoint's names and in its layout.
 #[must_use]
 pub fn tensors<M: Module>(module: &M, names: &Names) -> BTreeMap<String, HostTensor> {
-    let mut collector = Collector { names, location: Location::default(), tensors: BTreeMap::new() };
+    tensors_where(module, names, |_| true)
+}
+
+/// Returns the values of the wanted tensors of `module`, as [`tensors`] does.
+#[must_use]
+pub fn tensors_where<M: Module>(
+    module: &M,
+    names: &Names,
+    is_wanted: impl Fn(&str) -> bool,
+) -> BTreeMap<String, HostTensor> {
+    let mut collector = Collector { names, is_wanted, location: Location::default(), tensors: BTreeMap::new() };
     module.visit(&mut collector);
     collector.tensors
 }
@@ -127,7 +166,7 @@ pub fn save<M: Module>(module: &M, path: &Path, names: &Names) -> Result<()> {
 }
 
 /// Returns the shape that the checkpoint must have for every parameter, by name.
-fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<String, Vec<usize>> {
+pub(crate) fn parameters<M: Module>(module: &M, names: &Names) -> BTreeMap<String, Vec<usize>> {
     let mut shapes = Shapes { names, location: Location::default(), found: BTreeMap::new() };
     module.visit(&mut shapes);
     shapes.found
@@ -196,13 +235,14 @@ impl ModuleVisitor for Shapes<'_> {
     }
 }
 
-struct Collector<'a> {
+struct Collector<'a, F> {
     names: &'a Names,
+    is_wanted: F,
     location: Location,
     tensors: BTreeMap<String, HostTensor>,
 }
 
-impl ModuleVisitor for Collector<'_> {
+impl<F: Fn(&str) -> bool> ModuleVisitor for Collector<'_, F> {
     fn enter_module(&mut self, name: &str, _container_type: &str) {
         self.location.enter(name);
     }
@@ -212,10 +252,14 @@ impl ModuleVisitor for Collector<'_> {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let name = self.location.name(self.names);
+        if !(self.is_wanted)(&name) {
+            return;
+        }
         let tensor = param.val();
         let shape = tensor.dims().to_vec();
         let values: Vec<f32> = tensor.into_data().iter::<f32>().collect();
-        self.tensors.insert(self.location.name(self.names), HostTensor { shape, values });
+        self.tensors.insert(name, HostTensor { shape, values });
     }
 }
 
@@ -229,9 +273,12 @@ struct Loader<'a, S> {
 impl<S: TensorSource> Loader<'_, S> {
     fn read<const D: usize>(&self, param: Param<Tensor<D>>) -> Result<Param<Tensor<D>>> {
         let values = self.source.read(&self.location.name(self.names))?;
-        let tensor = Tensor::from_data(TensorData::new(values, param.lazy_shape().to_vec()), &param.lazy_device());
+        let dtype = if D == 2 { self.source.storage().dtype() } else { DType::F32 };
+        let data = TensorData::new(values, param.lazy_shape().to_vec());
+        let tensor = Tensor::from_data(data, (&param.lazy_device(), dtype));
         let id = param.id;
-        Ok(param.transform_for_load(tensor, id))
+        let param = param.transform_for_load(tensor, id);
+        Ok(if dtype == DType::F32 { param } else { param.set_require_grad(false) })
     }
 }
 
@@ -253,6 +300,14 @@ impl<S: TensorSource> ModuleMapper for Loader<'_, S> {
             param
         })
     }
+}
+
+/// Replaces the value of a parameter, which keeps its identity and its gradient setting.
+pub(crate) fn change<const D: usize>(param: &mut Param<Tensor<D>>, change: impl FnOnce(Tensor<D>) -> Tensor<D>) {
+    *param = param.clone().map(|value| {
+        let is_trained = value.is_require_grad();
+        change(value.detach()).detach().set_require_grad(is_trained)
+    });
 }
 
 /// Returns a parameter whose values are yet to be loaded.

@@ -9,38 +9,54 @@ use super::DecoderModel;
 use crate::Result;
 use crate::codegen::{CodeGen, CodeGenConfig};
 use crate::config::Fields;
+use crate::export::DecoderFiles;
 use crate::gguf::Gguf;
 use crate::gguf_tokenizer;
 use crate::gpt_bigcode::GptBigCodeConfig;
 use crate::gpt2::{Gpt2, Gpt2Config};
+use crate::linear::Precision;
 use crate::llama::{Llama, LlamaConfig};
 use crate::qwen2::{Qwen2, Qwen2Config};
 use crate::starcoder2::{Starcoder2, Starcoder2Config};
 use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
-use crate::weights::{self, Checkpoint, Names, TensorSource};
+use crate::weights::{self, Checkpoint, Names, Stored, TensorSource};
 
 /// What precedes the names of a GPT's tensors, those of the head excepted.
 const GPT_PREFIX: &str = "transformer.";
 
-pub(super) fn load(path: &Path, device: &Device) -> Result<(DecoderModel, Tokenizer)> {
-    let (model, tokenizer, origin) = if path.is_dir() {
-        (load_directory(path, device)?, Tokenizer::load(path)?, path.join("config.json"))
+pub(super) fn load(
+    path: &Path,
+    device: &Device,
+    precision: Precision,
+) -> Result<(DecoderModel, Tokenizer, DecoderFiles)> {
+    let (model, tokenizer, files, origin) = if path.is_dir() {
+        let (model, files) = load_directory(path, device, precision)?;
+        (model, Tokenizer::load(path)?, files, path.join("config.json"))
     } else {
         let gguf = Gguf::open(path)?;
-        let model = network(Fields::new(gguf.config()?, path)?, &gguf.decoder_tensors()?, device)?;
-        (model, Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?, path.to_owned())
+        let (config, tensors) = (gguf.config()?, gguf.decoder_tensors()?);
+        let model = network(Fields::new(config.clone(), path)?, &Stored(&tensors, precision), device)?;
+        let files = DecoderFiles { config, ..DecoderFiles::default() };
+        (model, Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?, files, path.to_owned())
     };
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
-    Ok((model, tokenizer))
+    Ok((model, tokenizer, files))
 }
 
 /// The architectures that [`network`] knows.
 const MODEL_TYPES: [&str; 7] = ["codegen", "gpt2", "gpt_bigcode", "llama", "qwen2", "starcoder2", "t5"];
 
 /// Loads the network of a directory without its tokenizer.
-pub(super) fn load_directory(path: &Path, device: &Device) -> Result<DecoderModel> {
-    network(Fields::load(&path.join("config.json"))?, &Checkpoint::open(path)?, device)
+pub(super) fn load_directory(
+    path: &Path,
+    device: &Device,
+    precision: Precision,
+) -> Result<(DecoderModel, DecoderFiles)> {
+    let fields = Fields::load(&path.join("config.json"))?;
+    let checkpoint = Checkpoint::open(path)?;
+    let model = network(fields, &Stored(&checkpoint, precision), device)?;
+    Ok((model, DecoderFiles::load(path)?))
 }
 
 /// Builds the network that `model_type` names and fills it with the tensors of `source`.

@@ -1,0 +1,182 @@
+//! The loss of a decoder, to be differentiated.
+
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{DType, Int, Tensor};
+
+use super::{Decoder, DecoderModel, ScoredSequence};
+use crate::cache::Cache;
+use crate::dropout::Dropout;
+use crate::pass::{Padding, Rows};
+
+/// A text of which some tokens count in the loss.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedSequence {
+    /// The tokens.
+    pub tokens: Vec<u32>,
+    /// Whether each counts; nothing precedes the first, which cannot.
+    pub counts: Vec<bool>,
+}
+
+impl From<&ScoredSequence> for CountedSequence {
+    fn from(sequence: &ScoredSequence) -> Self {
+        let counts = [vec![false; sequence.prompt.len()], vec![true; sequence.target.len()]].concat();
+        Self { tokens: [&sequence.prompt[..], &sequence.target].concat(), counts }
+    }
+}
+
+/// A batch of texts, ready to be read, and where in it the tokens that count are predicted.
+pub(super) struct Counted {
+    pub(super) rows: Rows,
+    pub(super) indices: Vec<u32>,
+    pub(super) targets: Vec<u32>,
+}
+
+impl Counted {
+    /// Pads the sequences to the longest, none of them read further than needed.
+    pub(super) fn new(sequences: &[CountedSequence]) -> Self {
+        let read = |sequence: &CountedSequence| {
+            assert_eq!(sequence.tokens.len(), sequence.counts.len(), "every token counts or does not");
+            assert!(!sequence.counts.first().is_some_and(|counts| *counts), "the first token is not predicted");
+            let last = sequence.counts.iter().rposition(|counts| *counts).unwrap_or(0);
+            sequence.tokens[..last].to_vec()
+        };
+        let rows: Vec<Vec<u32>> = sequences.iter().map(read).collect();
+        let (mut indices, mut targets) = (Vec::new(), Vec::new());
+        assert!(rows.iter().any(|row| !row.is_empty()), "at least one token counts");
+        let rows = Rows::new(&rows, Padding::Right);
+        for (row, sequence) in sequences.iter().enumerate() {
+            let first = row * rows.length();
+            let counted = (1..sequence.tokens.len()).filter(|&position| sequence.counts[position]);
+            for position in counted {
+                indices.push((first + position - 1) as u32);
+                targets.push(sequence.tokens[position]);
+            }
+        }
+        Self { rows, indices, targets }
+    }
+}
+
+impl DecoderModel {
+    /// Returns the summed NLL in nats of the tokens that count, to be differentiated, and their number.
+    ///
+    /// Only the positions before them pass through the head; the loss is computed in `f32`. An encoder-decoder reads
+    /// what precedes the first of them as its source text.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[1]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if no token counts, or the first of a sequence does.
+    #[must_use]
+    pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
+        if let Some(start) = self.network().start_token() {
+            return self.nll_after_sources(start, sequences, dropout);
+        }
+        let Counted { rows, indices, targets } = Counted::new(sequences);
+        let hidden = self.hidden(rows, None, dropout);
+        (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
+    }
+
+    /// Returns what [`Self::nll`] does where an encoder reads what precedes the first token that counts.
+    fn nll_after_sources(
+        &self,
+        start: u32,
+        sequences: &[CountedSequence],
+        mut dropout: Option<&mut Dropout>,
+    ) -> (Tensor<1>, usize) {
+        let first = |sequence: &CountedSequence| {
+            let first = sequence.counts.iter().position(|counts| *counts);
+            first.expect("at least one token of every text counts for an encoder-decoder")
+        };
+        let sources: Vec<&[u32]> = sequences.iter().map(|sequence| &sequence.tokens[..first(sequence)]).collect();
+        let target = |sequence: &CountedSequence| CountedSequence {
+            tokens: [&[start], &sequence.tokens[first(sequence)..]].concat(),
+            counts: [&[false], &sequence.counts[first(sequence)..]].concat(),
+        };
+        let Counted { rows, indices, targets } = Counted::new(&sequences.iter().map(target).collect::<Vec<_>>());
+        let mut cache = Cache::new(self.network().shape().n_layers);
+        let _starts = self.read_source(Rows::new(&sources, Padding::Right), &mut cache, dropout.as_deref_mut());
+        let hidden = self.hidden(rows, Some(&mut cache), dropout);
+        (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
+    }
+
+    /// Returns the summed NLL in nats of the tokens that follow the selected rows of `hidden`.
+    pub(super) fn nll_at_rows(&self, hidden: &Tensor<2>, indices: &[u32], targets: &[u32]) -> Tensor<1> {
+        let int = |values: &[u32]| {
+            let values: Vec<i64> = values.iter().map(|&value| i64::from(value)).collect();
+            Tensor::<1, Int>::from_data(values.as_slice(), &hidden.device())
+        };
+        let logits = self.logits(hidden.clone().select(0, int(indices))).cast(DType::F32);
+        log_softmax(logits, 1).gather(1, int(targets).unsqueeze_dim(1)).sum().neg()
+    }
+}
+
+impl Decoder {
+    /// Returns the summed NLL in nats of the tokens that count, to be differentiated, and their number.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[1]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if no token counts, if the first of a sequence does, if a token is outside the vocabulary, or if a
+    /// sequence exceeds the context.
+    #[must_use]
+    pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
+        let Counted { rows, targets, .. } = Counted::new(sequences);
+        self.check(&rows, rows.length());
+        self.check_tokens(&targets);
+        self.model.nll(sequences, dropout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{Golden, model};
+
+    #[test]
+    fn the_loss_sums_over_the_tokens_that_count() {
+        let golden = Golden::load("llama_grouped");
+        let mask = |index: usize| !index.is_multiple_of(3);
+        let count = |tokens: &[u32]| (0..tokens.len()).map(|index| index > 0 && mask(index)).collect();
+        let sequences: Vec<CountedSequence> = golden.cases[..2]
+            .iter()
+            .map(|case| CountedSequence { tokens: case.tokens.clone(), counts: count(&case.tokens) })
+            .collect();
+        let counted = golden.cases[..2].iter().flat_map(|case| (1..).zip(case.nll()).filter(|(index, _)| mask(*index)));
+        let counted: Vec<f32> = counted.map(|(_, nll)| nll).collect();
+        let (nll, n) = model("llama_grouped").nll(&sequences, None);
+        assert_eq!(n, counted.len());
+        assert!((nll.into_scalar::<f32>() - counted.iter().sum::<f32>()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn an_encoder_reads_what_precedes_the_tokens_that_count() {
+        for name in ["t5_gated_untied", "t5_relu_tied"] {
+            let scored = [(vec![3, 4, 5], vec![6, 7, 8]), (vec![9, 4], vec![3])];
+            let scored = scored.map(|(prompt, target)| ScoredSequence { prompt, target });
+            let expected: Vec<f32> = crate::golden::decoder(name).target_nll(&scored).concat();
+            let (nll, n) = model(name).nll(&scored.each_ref().map(CountedSequence::from), None);
+            assert_eq!(n, expected.len());
+            assert!((nll.into_scalar::<f32>() - expected.iter().sum::<f32>()).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn a_prompt_does_not_count() {
+        let sequence = ScoredSequence { prompt: vec![3, 4], target: vec![5] };
+        let expected = CountedSequence { tokens: vec![3, 4, 5], counts: vec![false, false, true] };
+        assert_eq!(CountedSequence::from(&sequence), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "at least one token counts")]
+    fn a_batch_in_which_nothing_counts_is_a_bug() {
+        let sequence = CountedSequence { tokens: vec![3, 4], counts: vec![false; 2] };
+        drop(model("llama_grouped").nll(&[sequence], None));
+    }
+}
