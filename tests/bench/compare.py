@@ -68,18 +68,17 @@ def compare(options):
     names = options.only or list(WORKLOADS)
     times = {(side, name): [] for side in sides for name in names}
     processes = {side: start(side, options) for side in sides}
+    head(sides, not options.no_memory)
     for name in names:
         for round_index in range(options.rounds + 1):
             for side in sides:
                 result = processes[side].run(name)
                 if result and round_index > 0:  # The first round loads and warms up.
                     times[side, name].append(result)
-                if result is None:
-                    break
+        memory = {} if options.no_memory else {side: peak(side, name, options) for side in sides}
+        row(sides, name, times, memory)
     for process in processes.values():
         process.close()
-    memory = {} if options.no_memory else {(s, n): peak(s, n, options) for n in names for s in sides}
-    report(sides, names, times, memory)
     if options.json:
         rows = {f"{side}/{name}": values for (side, name), values in times.items()}
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
@@ -93,24 +92,26 @@ def peak(side, name, options):
     return mib
 
 
-def report(sides, names, times, memory):
+def head(sides, with_memory):
+    columns = ["workload", "ours", "f32", "ratio", "CPU ratio"]
+    columns += ["bf16", "ratio to bf16"] if "bf16" in sides else []
+    columns += ["peak MiB", "f32 peak MiB"] if with_memory else []
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns), flush=True)
+
+
+def row(sides, name, times, memory):
     wall = lambda key: statistics.median(w for w, _ in times[key]) if times[key] else None
     cpu = lambda key: min(c for _, c in times[key]) if times[key] else None
     ratio = lambda theirs, ours: f"{theirs / ours:.2f}" if theirs and ours else "-"
     show = lambda value, form: format(value, form) if value is not None else "-"
-    head = ["workload", "ours", "f32", "ratio", "CPU ratio"]
-    head += ["bf16", "ratio to bf16"] if "bf16" in sides else []
-    head += ["peak MiB", "f32 peak MiB"] if memory else []
-    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    for name in names:
-        ours, theirs, half = ((side, name) for side in ("ours", "f32", "bf16"))
-        row = [WORKLOADS[name], show(wall(ours), ".3f") + " s", show(wall(theirs), ".3f") + " s"]
-        row += [ratio(wall(theirs), wall(ours)), ratio(cpu(theirs), cpu(ours))]
-        if "bf16" in sides:
-            row += [show(wall(half), ".3f") + " s", ratio(wall(half), wall(ours))]
-        if memory:
-            row += [show(memory[ours], ".0f"), show(memory[theirs], ".0f")]
-        print("| " + " | ".join(row) + " |", flush=True)
+    ours, theirs, half = ((side, name) for side in ("ours", "f32", "bf16"))
+    cells = [WORKLOADS[name], show(wall(ours), ".3f"), show(wall(theirs), ".3f")]
+    cells += [ratio(wall(theirs), wall(ours)), ratio(cpu(theirs), cpu(ours))]
+    if "bf16" in sides:
+        cells += [show(wall(half), ".3f"), ratio(wall(half), wall(ours))]
+    if memory:
+        cells += [show(memory["ours"], ".0f"), show(memory["f32"], ".0f")]
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def serve(dtype_name, threads):
