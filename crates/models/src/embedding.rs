@@ -78,10 +78,7 @@ impl Embedding {
     /// - returns: `[n, vocabulary]`
     #[must_use]
     pub fn products(&self, input: Tensor<2>) -> Tensor<2> {
-        let products = match self.precision {
-            Precision::F32 => kernels::product(input.clone(), self.weight.val()),
-            precision => product(input.clone(), self.weight.val().transpose(), precision),
-        };
+        let products = product(input.clone(), self.weight.val(), self.precision);
         match &self.rows {
             Some(rows) => rows.replace_products(products, input),
             None => products,

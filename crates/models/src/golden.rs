@@ -182,7 +182,7 @@ pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
 }
 
 /// Returns the largest difference, which is not a number if one of the differences is not.
-fn largest_error(found: &[f32], expected: &[f32]) -> f32 {
+pub(crate) fn largest_error(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
     let errors = found.iter().zip(expected).map(|(found, expected)| (found - expected).abs());
     errors.fold(0.0, |largest: f32, error| if error > largest || error.is_nan() { error } else { largest })

@@ -2,8 +2,11 @@
 //!
 //! On a CPU, in `f32`, each function is one operation with a hand-written gradient; elsewhere it is the composition of
 //! burn's operations in [`plain`], which is also what the tests hold the kernels against. Kernels share work with the
-//! threads of the rayon pool they run in; their results depend neither on the number of threads nor on the width of the
-//! processor's vectors.
+//! threads of the rayon pool they run in; their results do not depend on the number of threads, but in the last bits on
+//! the width of the processor's vectors.
+
+#![allow(clippy::inline_always, reason = "a call would leave the instructions that the function is compiled for")]
+#![allow(clippy::cast_possible_wrap, reason = "burn counts strides in signed numbers")]
 
 #[cfg(feature = "cpu")]
 mod activation;
@@ -297,35 +300,6 @@ pub fn nll_of_rows(logits: Tensor<2>, targets: &[u32]) -> Tensor<1> {
         return run(nll::NllOfRows { targets: Arc::new(targets.to_vec()) }, [logits.into()]);
     }
     plain::nll_of_rows(logits, targets)
-}
-
-/// Returns the negative log-probability in nats of one token per row, under the products of `hidden` and every row of
-/// `head`.
-///
-/// Where the head gets no gradient, a CPU holds the logits of a few rows at a time and keeps none.
-///
-/// # Shapes
-///
-/// - `hidden`: `[rows, width]`
-/// - `head`: `[vocabulary, width]`
-/// - `targets`: `rows` tokens below `vocabulary`
-/// - returns: `[rows]`
-///
-/// # Panics
-///
-/// Panics if there are not as many targets as rows, or if one is not below `vocabulary`.
-#[must_use]
-pub fn nll_of_products(hidden: Tensor<2>, head: Tensor<2>, targets: &[u32]) -> Tensor<1> {
-    let [rows, _width] = hidden.dims();
-    let [vocabulary, _width] = head.dims();
-    assert_eq!(rows, targets.len(), "every hidden state has a target");
-    assert!(targets.iter().all(|&target| (target as usize) < vocabulary), "targets are in the vocabulary");
-    #[cfg(feature = "cpu")]
-    if fits(&hidden) && fits(&head) && !head.is_tracked() {
-        let head = operation::constant(head);
-        return run(nll::NllOfProducts { head, targets: Arc::new(targets.to_vec()) }, [hidden.into()]);
-    }
-    nll_of_rows(product(hidden, head), targets)
 }
 
 #[cfg(all(test, feature = "cpu"))]

@@ -154,24 +154,24 @@ impl Linear {
     }
 
     fn product(&self, input: Tensor<2>) -> Tensor<2> {
-        match (self.layout, self.precision) {
-            (Layout::OutIn, Precision::F32) => kernels::product(input, self.weight.val()),
-            (Layout::OutIn, precision) => product(input, self.weight.val().transpose(), precision),
-            (Layout::InOut, precision) => product(input, self.weight.val(), precision),
+        match self.layout {
+            Layout::OutIn => product(input, self.weight.val(), self.precision),
+            Layout::InOut => product(input, self.weight.val().transpose(), self.precision),
         }
     }
 }
 
-/// Multiplies two matrices in `precision`; the result is `f32`.
+/// Multiplies by the transpose of a weight in `precision`, or in the weight's own type if that is shorter; the result is
+/// `f32`.
 ///
 /// # Shapes
 ///
-/// - `left`: `[n, k]`
-/// - `right`: `[k, m]`
-/// - returns: `[n, m]`
-pub(crate) fn product(left: Tensor<2>, right: Tensor<2>, precision: Precision) -> Tensor<2> {
-    if precision == Precision::F32 && right.dtype() == DType::F32 {
-        return left.matmul(right);
+/// - `input`: `[rows, in]`
+/// - `weight`: `[out, in]`
+/// - returns: `[rows, out]`
+pub(crate) fn product(input: Tensor<2>, weight: Tensor<2>, precision: Precision) -> Tensor<2> {
+    if precision == Precision::F32 && weight.dtype() == DType::F32 {
+        return kernels::product(input, weight);
     }
-    left.cast(DType::BF16).matmul(right.cast(DType::BF16)).cast(DType::F32)
+    input.cast(DType::BF16).matmul(weight.cast(DType::BF16).transpose()).cast(DType::F32)
 }

@@ -1,11 +1,11 @@
 //! The loss of a decoder, to be differentiated.
 
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{DType, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 
 use super::{Decoder, DecoderModel, ScoredSequence};
 use crate::cache::Cache;
 use crate::dropout::Dropout;
+use crate::kernels;
 use crate::pass::{Padding, Rows};
 
 /// A text of which some tokens count in the loss.
@@ -104,12 +104,10 @@ impl DecoderModel {
 
     /// Returns the summed NLL in nats of the tokens that follow the selected rows of `hidden`.
     pub(super) fn nll_at_rows(&self, hidden: &Tensor<2>, indices: &[u32], targets: &[u32]) -> Tensor<1> {
-        let int = |values: &[u32]| {
-            let values: Vec<i64> = values.iter().map(|&value| i64::from(value)).collect();
-            Tensor::<1, Int>::from_data(values.as_slice(), &hidden.device())
-        };
-        let logits = self.logits(hidden.clone().select(0, int(indices))).cast(DType::F32);
-        log_softmax(logits, 1).gather(1, int(targets).unsqueeze_dim(1)).sum().neg()
+        let indices: Vec<i64> = indices.iter().map(|&index| i64::from(index)).collect();
+        let indices = Tensor::<1, Int>::from_data(indices.as_slice(), &hidden.device());
+        let logits = self.logits(hidden.clone().select(0, indices));
+        kernels::nll_of_rows(logits, targets).sum()
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn total(parts: Vec<Vec<f32>>) -> Vec<f32> {
 pub(super) fn exp(x: f32) -> f32 {
     /// Added and subtracted, it rounds to an integer, which stays in the low bits of the sum.
     const ROUND: f32 = 12_582_912.0;
-    let clamped = if x < 88.0 { x } else { 88.0 };
+    let clamped = if x > 88.0 { 88.0 } else { x };
     let sum = clamped.mul_add(std::f32::consts::LOG2_E, ROUND);
     let n = sum - ROUND;
     // The logarithm of 2 in two parts, the first of which times `n` is exact.
@@ -229,6 +229,7 @@ mod tests {
             assert!(error < 2e-7, "exp({x}) is off by {error}");
         }
         assert_eq!((exp(0.0), exp(-1e9), exp(f32::NEG_INFINITY)), (1.0, 0.0, 0.0));
+        assert!(exp(f32::NAN).is_nan() && exp_and_sum(&mut [1.0, f32::NAN], 1.0).is_nan());
     }
 
     #[test]

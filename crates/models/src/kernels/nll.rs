@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::backend::ops::FloatTensorOps;
 
 use super::lanes::{exp, exp_and_sum, for_chunks, map_indices, max, rows_per_task, vectorized};
 use super::operation::{Operation, contiguous, flex, shape, values};
@@ -72,64 +70,4 @@ fn log_total(logits: &[f32]) -> f32 {
         total += exp_and_sum(weights, max);
     }
     max + total.ln()
-}
-
-/// Rows of logits held at once: at a vocabulary of 50,000, 64 rows are 13 MB.
-const ROWS_HELD: usize = 64;
-
-/// The NLL in nats of the targets under the logits that hidden states `[rows, width]` have with a frozen head.
-///
-/// The gradient of the hidden states is proportional to that of the NLL, so that the forward pass can compute it while it
-/// holds the logits, which nothing keeps.
-#[derive(Debug, Clone)]
-pub(super) struct NllOfProducts {
-    /// `[vocabulary, width]`.
-    pub(super) head: FlexTensor,
-    pub(super) targets: Arc<Vec<u32>>,
-}
-
-impl Operation<1> for NllOfProducts {
-    /// The gradient of every NLL for its hidden state.
-    type Saved = FlexTensor;
-
-    fn forward(&self, [hidden]: [FlexTensor; 1], saving: bool) -> (FlexTensor, Option<FlexTensor>) {
-        let hidden = contiguous(hidden);
-        let width = shape(&hidden)[1];
-        let mut nlls = Vec::with_capacity(self.targets.len());
-        let mut slopes = Vec::with_capacity(if saving { self.targets.len() * width } else { 0 });
-        for (index, targets) in self.targets.chunks(ROWS_HELD).enumerate() {
-            let rows = hidden.narrow(0, index * ROWS_HELD, targets.len());
-            let operation = NllOfRows { targets: Arc::new(targets.to_vec()) };
-            let logits = Flex::float_matmul(rows, self.head.transpose(0, 1));
-            let (nll, saved) = operation.forward([logits], saving);
-            nlls.extend_from_slice(values(&nll));
-            if let Some(saved) = saved {
-                let [logits] = operation.backward(saved, flex(vec![1.0; targets.len()], &[targets.len()]), [true]);
-                let slope = Flex::float_matmul(logits.expect("a gradient was wanted"), self.head.clone());
-                slopes.extend_from_slice(values(&slope));
-            }
-        }
-        let n = nlls.len();
-        (flex(nlls, &[n]), saving.then(|| flex(slopes, &[n, width])))
-    }
-
-    fn backward(&self, mut slopes: FlexTensor, gradient: FlexTensor, _wanted: [bool; 1]) -> [Option<FlexTensor>; 1] {
-        let width = shape(&slopes)[1];
-        let gradient = contiguous(gradient);
-        let gradient = values(&gradient);
-        let rows = rows_per_task(width);
-        for_chunks(
-            slopes.storage_mut(),
-            rows * width,
-            #[inline(always)]
-            |index, chunk| {
-                for (slope, scale) in chunk.chunks_exact_mut(width).zip(&gradient[index * rows..]) {
-                    for x in slope.iter_mut() {
-                        *x *= scale;
-                    }
-                }
-            },
-        );
-        [Some(slopes)]
-    }
 }

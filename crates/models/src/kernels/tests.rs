@@ -303,32 +303,6 @@ fn the_nll_of_rows_equals_its_composition() {
 }
 
 #[test]
-fn the_nll_of_products_equals_its_composition() {
-    for [rows, width, vocabulary] in [[1, 3, 5], [150, 9, 70]] {
-        let targets: Vec<u32> = (0..rows).map(|row| (row * 31 % vocabulary) as u32).collect();
-        let head = |like: &Tensor<2>| Tensor::from_data(random(2, [vocabulary, width]).into_data(), &like.device());
-        check(
-            [random(1, [rows, width])],
-            |[x]| {
-                let head = head(&x);
-                nll_of_products(x, head, &targets)
-            },
-            |[x]| {
-                let head = head(&x);
-                plain::nll_of_rows(x.matmul(head.transpose()), &targets)
-            },
-        );
-    }
-    let inputs = || [random(1, [5, 4]), random(2, [7, 4])];
-    let targets = [0, 6, 3, 3, 1];
-    check(
-        inputs(),
-        |[x, head]| nll_of_products(x, head, &targets),
-        |[x, head]| plain::nll_of_rows(x.matmul(head.transpose()), &targets),
-    );
-}
-
-#[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let run = |threads| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {

@@ -11,7 +11,7 @@ use crate::activation::Activation;
 use crate::cache::Cache;
 use crate::decoder::{BatchedLanguageModel, Decoder, DecoderModel, LanguageModel, ScoredSequence, nll};
 use crate::dropout::Dropout;
-use crate::golden::{assert_close, decoder, directory, model};
+use crate::golden::{assert_close, decoder, directory, largest_error, model};
 use crate::pass::{Padding, Rows};
 
 const NAMES: [&str; 2] = ["t5_relu_tied", "t5_gated_untied"];
@@ -165,7 +165,11 @@ fn a_row_gives_the_same_whatever_its_batch_and_the_side_of_the_padding() {
             for (step, padding) in sides.into_iter().enumerate() {
                 let rows: Vec<Vec<u32>> = order.iter().map(|&row| steps[step][row].clone()).collect();
                 let found = decoder.feed_rows(&mut cache, &rows, padding);
-                found.iter().zip(&order).for_each(|(logits, &row)| assert_close(logits, &alone[row][step]));
+                for (logits, &row) in found.iter().zip(&order) {
+                    let largest = logits.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
+                    let error = largest_error(logits, &alone[row][step]);
+                    assert!(error <= 1e-5 * largest, "the largest error is {error} of {largest}");
+                }
                 let selected = [2, 0, 1, 0][..order.len().min(3) + usize::from(step == 1)].to_vec();
                 cache = decoder.select_rows(&cache, &selected);
                 order = selected.iter().map(|&row| order[row]).collect();
