@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use crate::activation::Activation;
@@ -336,7 +336,7 @@ pub struct BertIntermediate {
 
 impl BertIntermediate {
     fn forward(&self, hidden: Tensor<2>, dropout: Option<&mut Dropout>) -> Tensor<2> {
-        let bias = self.dense.bias.as_ref().map(|bias| bias.val());
+        let bias = self.dense.bias.as_ref().map(Param::val);
         kernels::activate(self.dense.forward_without_bias(hidden, dropout), bias, self.hidden_act)
     }
 }
@@ -355,7 +355,7 @@ impl BertOutput {
     fn forward(&self, hidden: Tensor<2>, residual: Tensor<2>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let block = Residual {
             hidden: self.dense.forward_without_bias(hidden, dropout.as_deref_mut()),
-            bias: self.dense.bias.as_ref().map(|bias| bias.val()),
+            bias: self.dense.bias.as_ref().map(Param::val),
             residual,
             dropout: dropout.and_then(|dropout| dropout.mask(self.hidden_dropout_prob)),
         };

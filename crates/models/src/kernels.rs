@@ -7,6 +7,7 @@
 
 #![allow(clippy::inline_always, reason = "a call would leave the instructions that the function is compiled for")]
 #![allow(clippy::cast_possible_wrap, reason = "burn counts strides in signed numbers")]
+#![allow(clippy::needless_pass_by_value, reason = "tensors are handed over, so that their buffers can be reused")]
 
 #[cfg(feature = "cpu")]
 mod activation;
@@ -141,6 +142,10 @@ pub fn product(input: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
 ///
 /// - `table`: `[n, width]`
 /// - returns: `[rows, width]`
+///
+/// # Panics
+///
+/// Panics if a row is not in the table.
 #[must_use]
 pub fn rows_of(table: Tensor<2>, rows: &[u32]) -> Tensor<2> {
     let [n, _width] = table.dims();

@@ -1,10 +1,10 @@
-//! The StarCoder2 decoder: grouped queries in a sliding window, rotary positions, layer norms, biases throughout.
+//! The `StarCoder2` decoder: grouped queries in a sliding window, rotary positions, layer norms, biases throughout.
 //!
 //! Fields are named as in a Hugging Face checkpoint.
 //!
 //! # References
 //!
-//! Lozhkov et al., "StarCoder 2 and The Stack v2: The Next Generation", 2024.
+//! Lozhkov et al., "`StarCoder` 2 and The Stack v2: The Next Generation", 2024.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};

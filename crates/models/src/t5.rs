@@ -7,7 +7,7 @@
 //! # References
 //!
 //! Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", 2020; Wang et
-//! al., "CodeT5", 2021.
+//! al., "`CodeT5`", 2021.
 
 // The names of the checkpoint: SelfAttention, EncDecAttention, DenseReluDense.
 #![allow(non_snake_case, reason = "a checkpoint names these layers")]

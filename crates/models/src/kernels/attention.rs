@@ -2,7 +2,7 @@
 //!
 //! # References
 //!
-//! Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", 2022: the backward pass
+//! Dao et al., "`FlashAttention`: Fast and Memory-Efficient Exact Attention with IO-Awareness", 2022: the backward pass
 //! computes the scores again from the logarithm of each row's total weight. Ainslie et al., 2023 (grouped queries).
 
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Operation<3> for Attend {
         }
         let results = map_indices(sizes.batch * sizes.heads, |index| self.forward_head(&inputs, sizes, index));
         let (outputs, totals): (Vec<_>, Vec<_>) = results.into_iter().unzip();
-        let output = sizes.gather(outputs, sizes.heads, sizes.length);
+        let output = sizes.gather(&outputs, sizes.heads, sizes.length);
         let saved = saving.then(|| Attended { inputs, output: output.clone(), totals: Arc::new(totals.concat()) });
         (output, saved)
     }
@@ -73,9 +73,9 @@ impl Operation<3> for Attend {
             values.push(value);
         }
         [
-            Some(sizes.gather(queries, sizes.heads, sizes.length)),
-            Some(sizes.gather(keys, sizes.groups, sizes.total)),
-            Some(sizes.gather(values, sizes.groups, sizes.total)),
+            Some(sizes.gather(&queries, sizes.heads, sizes.length)),
+            Some(sizes.gather(&keys, sizes.groups, sizes.total)),
+            Some(sizes.gather(&values, sizes.groups, sizes.total)),
         ]
     }
 }
@@ -128,10 +128,10 @@ impl Attend {
         let group = head / (sizes.heads / sizes.groups);
         let mut scores = Flex::float_matmul(
             matrix(queries, batch, head, rows.clone()),
-            transposed(matrix(keys, batch, group, seen.clone())),
+            transposed(&matrix(keys, batch, group, seen.clone())),
         );
         let width = seen.len();
-        let row_of = |row| Row { rule: self, sizes, batch, head, row, seen };
+        let row_of = |row| Row { rule: self, sizes, batch, head, query: row, seen };
         let totals: Vec<(f32, f32)> = vectorized(
             #[inline(always)]
             || {
@@ -208,10 +208,10 @@ impl Attend {
         let values = matrix(values, batch, group, seen.clone());
         let gradient = matrix(gradient, batch, head, rows.clone());
         let output = matrix(&saved.output, batch, head, rows.clone());
-        let mut scores = Flex::float_matmul(queries.clone(), transposed(keys.clone()));
-        let mut slopes = Flex::float_matmul(gradient.clone(), transposed(values));
+        let mut scores = Flex::float_matmul(queries.clone(), transposed(&keys));
+        let mut slopes = Flex::float_matmul(gradient.clone(), transposed(&values));
         let totals = &saved.totals[(batch * sizes.heads + head) * sizes.length..];
-        let row_of = |row| Row { rule: self, sizes, batch, head, row, seen };
+        let row_of = |row| Row { rule: self, sizes, batch, head, query: row, seen };
         vectorized(
             #[inline(always)]
             || {
@@ -226,8 +226,8 @@ impl Attend {
         );
         [
             Flex::float_matmul(slopes.clone(), keys),
-            Flex::float_matmul(transposed(slopes), queries),
-            Flex::float_matmul(transposed(scores), gradient),
+            Flex::float_matmul(transposed(&slopes), queries),
+            Flex::float_matmul(transposed(&scores), gradient),
         ]
     }
 
@@ -252,7 +252,7 @@ struct Row<'a> {
     sizes: Sizes,
     batch: usize,
     head: usize,
-    row: usize,
+    query: usize,
     seen: &'a Range<usize>,
 }
 
@@ -260,8 +260,8 @@ impl Row<'_> {
     /// Returns the part of the row that the query sees.
     #[inline(always)]
     fn visible(&self) -> Range<usize> {
-        let Self { rule, sizes, row, seen, .. } = self;
-        let position = sizes.total.saturating_sub(sizes.length) + row + 1;
+        let Self { rule, sizes, query, seen, .. } = self;
+        let position = sizes.total.saturating_sub(sizes.length) + query + 1;
         let end = if rule.causal { position.min(seen.end) } else { seen.end };
         let start = rule.window.map_or(seen.start, |window| position.saturating_sub(window).max(seen.start));
         start.min(end) - seen.start..end - seen.start
@@ -274,14 +274,14 @@ impl Row<'_> {
         let [batches, heads, rows, width] = shape(bias)[..] else { return None };
         let batch = if batches == 1 { 0 } else { self.batch };
         let head = if heads == 1 { 0 } else { self.head };
-        let row = if rows == 1 { 0 } else { self.row };
+        let row = if rows == 1 { 0 } else { self.query };
         let start = ((batch * heads + head) * rows + row) * width + self.seen.start;
         Some(&values(bias)[start + visible.start..start + visible.end])
     }
 
     #[inline(always)]
     fn mask(&self) -> Option<MaskRow> {
-        let row = (self.batch * self.sizes.heads + self.head) * self.sizes.length + self.row;
+        let row = (self.batch * self.sizes.heads + self.head) * self.sizes.length + self.query;
         self.rule.dropout.map(|mask| mask.row(row))
     }
 
@@ -371,7 +371,7 @@ impl Sizes {
 
     /// Puts the results of every head of every sequence, `[length, dim]` each, where the following projection reads
     /// them: heads are innermost in memory.
-    fn gather(self, parts: Vec<Vec<f32>>, heads: usize, length: usize) -> FlexTensor {
+    fn gather(self, parts: &[Vec<f32>], heads: usize, length: usize) -> FlexTensor {
         let Self { batch, dim, .. } = self;
         let mut output = vec![0.0; batch * length * heads * dim];
         for (index, part) in parts.iter().enumerate() {
@@ -403,7 +403,7 @@ fn matrix(tensor: &FlexTensor, batch: usize, head: usize, rows: Range<usize>) ->
     tensor.clone().with_layout(Layout::new(vec![rows.len(), dim].into(), vec![row_stride, stride], start))
 }
 
-fn transposed(matrix: FlexTensor) -> FlexTensor {
+fn transposed(matrix: &FlexTensor) -> FlexTensor {
     matrix.transpose(0, 1)
 }
 

@@ -20,7 +20,7 @@ pub(super) struct ResidualLayerNorm {
 #[derive(Debug, Clone)]
 pub(super) struct Normalized {
     /// The input over its deviation (after subtracting its mean, for a layer norm).
-    normalized: FlexTensor,
+    rows: FlexTensor,
     /// One over the deviation of each row.
     scales: Vec<f32>,
     weight: FlexTensor,
@@ -49,7 +49,7 @@ impl Operation<5> for ResidualLayerNorm {
             },
         );
         let saved =
-            saving.then(|| Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
+            saving.then(|| Normalized { rows: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
         let weight = values(&weight);
         for_chunks(
             hidden.storage_mut(),
@@ -140,7 +140,7 @@ impl Operation<3> for LayerNorm {
             },
         );
         let saved =
-            saving.then(|| Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
+            saving.then(|| Normalized { rows: hidden.clone(), scales: scales.concat(), weight: weight.clone() });
         let [weight, shift] = [&weight, &shift].map(values);
         for_chunks(
             hidden.storage_mut(),
@@ -209,7 +209,7 @@ impl Operation<2> for RmsNorm {
                 scales
             },
         );
-        let saved = Normalized { normalized: hidden.clone(), scales: scales.concat(), weight: weight.clone() };
+        let saved = Normalized { rows: hidden.clone(), scales: scales.concat(), weight: weight.clone() };
         let weight = values(&weight);
         for_chunks(
             hidden.storage_mut(),
@@ -261,7 +261,7 @@ fn backward(saved: Normalized, gradient: FlexTensor, centered: bool) -> (FlexTen
     let weight = values(&saved.weight);
     let width = weight.len();
     let rows = rows_per_task(width);
-    let normalized = values(&saved.normalized);
+    let normalized = values(&saved.rows);
     let sums = for_chunks(
         gradient.storage_mut(),
         width * rows,

@@ -76,8 +76,8 @@ pub(super) fn run<O: Operation<N>, const N: usize, const D: usize>(operation: O,
         Input::Plain(tensor) => <Autodiff<Flex> as AutodiffBackend>::from_inner(tensor),
         Input::Tracked(tensor) => tensor,
     });
-    let nodes = inputs.each_ref().map(|input| input.node());
-    let inputs = inputs.map(|input| input.into_primitive());
+    let nodes = inputs.each_ref().map(FloatTensor::<Autodiff<Flex>>::node);
+    let inputs = inputs.map(FloatTensor::<Autodiff<Flex>>::into_primitive);
     let output = match Step(operation.clone()).prepare::<NoCheckpointing>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(step) => {
             let (output, saved) = operation.forward(inputs, true);

@@ -1,4 +1,4 @@
-//! The configuration of a StarCoder2 checkpoint.
+//! The configuration of a `StarCoder2` checkpoint.
 
 use std::path::Path;
 

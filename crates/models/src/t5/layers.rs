@@ -112,7 +112,7 @@ impl T5LayerFF {
 
     pub(super) fn forward(&self, hidden: Tensor<2>, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let normed = self.layer_norm.forward(hidden.clone());
-        let fed = self.DenseReluDense.forward(normed, self.dropout_rate, dropout.as_deref_mut());
+        let fed = self.DenseReluDense.forward(&normed, self.dropout_rate, dropout.as_deref_mut());
         hidden + drop_out(fed, self.dropout_rate, dropout)
     }
 
@@ -151,7 +151,7 @@ impl T5DenseReluDense {
         }
     }
 
-    fn forward(&self, hidden: Tensor<2>, dropout_rate: f64, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
+    fn forward(&self, hidden: &Tensor<2>, dropout_rate: f64, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let mut project = |linear: &Option<Linear>| {
             linear.as_ref().map(|linear| linear.forward(hidden.clone(), dropout.as_deref_mut()))
         };

@@ -168,7 +168,8 @@ fn a_row_gives_the_same_whatever_its_batch_and_the_side_of_the_padding() {
                 for (logits, &row) in found.iter().zip(&order) {
                     let largest = logits.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
                     let error = largest_error(logits, &alone[row][step]);
-                    assert!(error <= 1e-5 * largest, "the largest error is {error} of {largest}");
+                    // Attention without a scale amplifies the rounding in which products of one and of three rows differ.
+                    assert!(error <= 2e-5 * largest, "the largest error is {error} of {largest}");
                 }
                 let selected = [2, 0, 1, 0][..order.len().min(3) + usize::from(step == 1)].to_vec();
                 cache = decoder.select_rows(&cache, &selected);

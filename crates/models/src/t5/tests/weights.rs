@@ -39,7 +39,7 @@ fn copies_of_the_token_table_are_left_aside_if_they_are_copies() {
         if !stored.contains_key("lm_head.weight") {
             copies.push("lm_head.weight");
         }
-        copies.iter().for_each(|&copy| drop(stored.insert(copy.to_owned(), table.clone())));
+        stored.extend(copies.iter().map(|&copy| (copy.to_owned(), table.clone())));
         assert!(load(name, stored.clone(), &device()).is_ok());
         for copy in copies {
             let mut damaged = stored.clone();
