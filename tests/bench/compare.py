@@ -3,10 +3,13 @@
     cargo build --release -p models --example speed
     RETORT_MINILM=DIRECTORY RETORT_SMOLLM2=FILE.gguf python tests/bench/compare.py target/release/examples/speed
 
-needs torch, transformers, gguf and (for the LoRA step) peft. `RETORT_MINILM` is the directory of all-MiniLM-L6-v2,
-`RETORT_SMOLLM2` a GGUF file of SmolLM2-135M. Prints a table in Markdown: the median wall time of each side and the
-ratio PyTorch / ours (above 1: ours is faster), the same for the least CPU time, and the peak memory of fresh processes
-that run one workload each. `--rounds N` (5), `--threads N` (2), `--only NAME ...`, `--no-bf16`, `--no-memory`.
+needs torch, transformers and gguf. `RETORT_MINILM` is the directory of all-MiniLM-L6-v2, `RETORT_SMOLLM2` a GGUF file
+of SmolLM2-135M. Prints a table in Markdown, row by row: the median wall time of each side and the ratio PyTorch / ours
+(above 1: ours is faster), the ratio of the least CPU times, and the peak memory of the processes, each of which runs
+one workload only. `--rounds N` (3), `--threads N` (2), `--only NAME ...`, `--no-bf16`.
+
+`--llama PYTHON` adds llama.cpp's times for reading and writing: an interpreter that imports llama_cpp, which multiplies
+in the types of `RETORT_SMOLLM2_LLAMA` (by default the same file).
 """
 
 import argparse
@@ -59,67 +62,69 @@ def start(side, options):
     threads = str(options.threads)
     if side == "ours":
         return Side([options.binary, threads], {"RAYON_NUM_THREADS": threads})
-    dtype = "bfloat16" if side == "bf16" else "float32"
-    return Side([sys.executable, __file__, "--serve", dtype, "--threads", threads], {"OMP_NUM_THREADS": threads})
+    python = options.llama if side == "llama.cpp" else sys.executable
+    kind = {"f32": "float32", "bf16": "bfloat16"}.get(side, side)
+    return Side([python, __file__, "--serve", kind, "--threads", threads], {"OMP_NUM_THREADS": threads})
 
 
 def compare(options):
-    sides = ["ours", "f32"] + ([] if options.no_bf16 else ["bf16"])
-    names = options.only or list(WORKLOADS)
-    times = {(side, name): [] for side in sides for name in names}
+    sides = ["ours", "f32"] + ([] if options.no_bf16 else ["bf16"]) + (["llama.cpp"] if options.llama else [])
+    head(sides)
+    raw = {}
+    for name in options.only or WORKLOADS:
+        times, memory = measure(name, sides, options)
+        row(name, sides, times, memory)
+        raw[name] = {"times": times, "peak_mib": memory}
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(raw, indent=1))
+
+
+def measure(name, sides, options):
+    """Returns the times and the peak memory of every side's process."""
     processes = {side: start(side, options) for side in sides}
-    head(sides, not options.no_memory)
-    for name in names:
-        for round_index in range(options.rounds + 1):
-            for side in sides:
-                result = processes[side].run(name)
-                if result and round_index > 0:  # The first round loads and warms up.
-                    times[side, name].append(result)
-        memory = {} if options.no_memory else {side: peak(side, name, options) for side in sides}
-        row(sides, name, times, memory)
+    times = {side: [] for side in sides}
+    for round_index in range(options.rounds + 1):
+        for side, process in processes.items():
+            result = process.run(name)
+            if result and round_index > 0:  # The first round loads and warms up.
+                times[side].append(result)
+    memory = {side: process.peak_mib() for side, process in processes.items() if times[side]}
     for process in processes.values():
         process.close()
-    if options.json:
-        rows = {f"{side}/{name}": values for (side, name), values in times.items()}
-        pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
+    return times, memory
 
 
-def peak(side, name, options):
-    process = start(side, options)
-    result = process.run(name)
-    mib = process.peak_mib() if result else None
-    process.close()
-    return mib
-
-
-def head(sides, with_memory):
-    columns = ["workload", "ours", "f32", "ratio", "CPU ratio"]
-    columns += ["bf16", "ratio to bf16"] if "bf16" in sides else []
-    columns += ["peak MiB", "f32 peak MiB"] if with_memory else []
+def head(sides):
+    columns = ["workload", "ours, s", "f32, s", "ratio", "CPU ratio", "peak MiB", "f32 peak MiB"]
+    for side in sides[2:]:
+        columns += [f"{side}, s", f"ratio to {side}", f"{side} peak MiB"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns), flush=True)
 
 
-def row(sides, name, times, memory):
-    wall = lambda key: statistics.median(w for w, _ in times[key]) if times[key] else None
-    cpu = lambda key: min(c for _, c in times[key]) if times[key] else None
-    ratio = lambda theirs, ours: f"{theirs / ours:.2f}" if theirs and ours else "-"
-    show = lambda value, form: format(value, form) if value is not None else "-"
-    ours, theirs, half = ((side, name) for side in ("ours", "f32", "bf16"))
-    cells = [WORKLOADS[name], show(wall(ours), ".3f"), show(wall(theirs), ".3f")]
-    cells += [ratio(wall(theirs), wall(ours)), ratio(cpu(theirs), cpu(ours))]
-    if "bf16" in sides:
-        cells += [show(wall(half), ".3f"), ratio(wall(half), wall(ours))]
-    if memory:
-        cells += [show(memory["ours"], ".0f"), show(memory["f32"], ".0f")]
+def row(name, sides, times, memory):
+    wall = {side: statistics.median(w for w, _ in times[side]) for side in sides if times[side]}
+    cpu = {side: min(c for _, c in times[side]) for side in sides if times[side]}
+    ratio = lambda of, side: f"{of[side] / of['ours']:.2f}" if of.get(side) and of.get("ours") else "-"
+    show = lambda of, side, form: format(of[side], form) if side in of else "-"
+    cells = [WORKLOADS[name], show(wall, "ours", ".3f"), show(wall, "f32", ".3f"), ratio(wall, "f32")]
+    cells += [ratio(cpu, "f32"), show(memory, "ours", ".0f"), show(memory, "f32", ".0f")]
+    for side in sides[2:]:
+        cells += [show(wall, side, ".3f"), ratio(wall, side), show(memory, side, ".0f")]
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def serve(dtype_name, threads):
+def networks(kind, threads):
+    if kind == "llama.cpp":
+        return LlamaCpp(threads)
     import torch
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    models = Torch(torch, getattr(torch, dtype_name))
+    return Torch(torch, getattr(torch, kind))
+
+
+def serve(kind, threads):
+    models = networks(kind, threads)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # Libraries print to standard output.
     for line in sys.stdin:
@@ -254,14 +259,46 @@ class Torch:
         return model.train()
 
 
+class LlamaCpp:
+    """Reading and writing in llama.cpp."""
+
+    def __init__(self, threads):
+        from llama_cpp import Llama
+
+        path = os.environ.get("RETORT_SMOLLM2_LLAMA", os.environ["RETORT_SMOLLM2"])
+        # Two micro-batches would read the weights twice.
+        options = {"n_ctx": 1024, "n_batch": 512, "n_ubatch": 512, "verbose": False}
+        self.model = Llama(path, n_threads=threads, n_threads_batch=threads, **options)
+
+    def read(self, n_texts, n_tokens):
+        for text in range(n_texts):
+            self.model.reset()
+            self.model.eval([999 + (text * 7919 + index * 104729) % 48000 for index in range(n_tokens)])
+
+    def prefill_1x512(self, prepare_only=False):
+        if not prepare_only:
+            self.read(1, 512)
+
+    def prefill_8x512(self, prepare_only=False):
+        if not prepare_only:
+            self.read(8, 512)
+
+    def decode(self, prepare_only=False):
+        if prepare_only:
+            return
+        self.read(1, 128)
+        for _ in range(48):
+            self.model.eval([self.model.sample(temp=0.0)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", nargs="?")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=WORKLOADS)
     parser.add_argument("--no-bf16", action="store_true")
-    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--llama", metavar="PYTHON", help="an interpreter that imports llama_cpp")
     parser.add_argument("--json", help="where the raw times go")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -14,7 +14,7 @@ use workloads::{Workloads, path_of};
 const OF_ENCODER: [&str; 2] = ["encode", "contrastive"];
 
 /// The workloads of a decoder.
-const OF_DECODER: [&str; 4] = ["prefill_1x512", "prefill_8x512", "score_8x512", "decode"];
+const OF_DECODER: [&str; 5] = ["prefill_1x512", "prefill_8x512", "score_8x512", "decode", "lora"];
 
 fn main() {
     divan::main();

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
-use models::{Decoder, DeviceSpec, Dropout, Encoder, LanguageModel, ScoredSequence, Workers, device};
+use models::decoder::{CountedSequence, DecoderModel};
+use models::{
+    AdapterConfig, Decoder, DeviceSpec, Dropout, Encoder, LanguageModel, LoraConfig, ScoredSequence, Workers, device,
+};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -18,6 +21,7 @@ pub(crate) struct Workloads {
     decoder: Option<PathBuf>,
     loaded_encoder: Option<Encoder>,
     loaded_decoder: Option<Decoder>,
+    adapted: Option<DecoderModel>,
     workers: Workers,
 }
 
@@ -25,7 +29,7 @@ impl Workloads {
     /// Prepares workloads on models that are loaded when first needed.
     pub(crate) fn new(encoder: Option<PathBuf>, decoder: Option<PathBuf>, n_workers: usize) -> Self {
         let workers = Workers::new(n_workers);
-        Self { encoder, decoder, loaded_encoder: None, loaded_decoder: None, workers }
+        Self { encoder, decoder, loaded_encoder: None, loaded_decoder: None, adapted: None, workers }
     }
 
     /// Runs the workload `name` once and returns a number that depends on all of it.
@@ -37,6 +41,7 @@ impl Workloads {
             "prefill_8x512" => self.score(8, 512, 1),
             "score_8x512" => self.score(8, 512, 32),
             "decode" => self.decode(128, 48),
+            "lora" => self.lora(4, 512),
             _ => Err(format!("{name} is no workload")),
         }
     }
@@ -55,6 +60,21 @@ impl Workloads {
             self.loaded_decoder = Some(Decoder::load(path, &cpu()?).map_err(|error| error.to_string())?);
         }
         self.loaded_decoder.as_ref().ok_or_else(|| "no decoder".to_owned())
+    }
+
+    /// Returns the decoder with adapters of rank 16 on the projections of attention.
+    fn adapted(&mut self) -> Result<DecoderModel, String> {
+        if self.adapted.is_none() {
+            let path = self.decoder.as_deref().ok_or("no decoder")?;
+            let decoder = Decoder::load(path, &cpu()?.autodiff()).map_err(|error| error.to_string())?;
+            let targets = ["q_proj", "k_proj", "v_proj", "o_proj"].map(str::to_owned).to_vec();
+            let lora = Some(LoraConfig { rank: 16, alpha: 32.0, dropout: 0.05, targets });
+            let mut model = decoder.model().clone();
+            let config = AdapterConfig { lora, tokens: Vec::new() };
+            model.adapt(&config, &mut ChaCha8Rng::seed_from_u64(0)).map_err(|error| error.to_string())?;
+            self.adapted = Some(model);
+        }
+        self.adapted.clone().ok_or_else(|| "no decoder".to_owned())
     }
 
     /// Embeds sequences.
@@ -76,16 +96,23 @@ impl Workloads {
             let value = loss.clone().into_scalar::<f64>();
             (value, GradientsParams::from_grads(loss.backward(), &encoder.model))
         });
-        let mut total = GradientsAccumulator::new();
-        let mut sum = 0.0;
-        for (loss, gradients) in results {
-            sum += loss;
-            total.accumulate(&encoder.model, gradients);
-        }
-        let mut optimizer = AdamWConfig::new().init();
-        let model = optimizer.step(1e-5, encoder.model.clone(), total.grads());
-        drop(model.valid());
-        Ok(sum)
+        Ok(step(encoder.model, results, 1e-5))
+    }
+
+    /// One step of training the adapters on the NLL of every token, with dropout.
+    fn lora(&mut self, n: usize, length: usize) -> Result<f64, String> {
+        let model = self.adapted()?;
+        let sequences = sequences(n, length, model.network().shape().vocab_size);
+        let n_tokens = (n * (length - 1)) as f64;
+        let results = self.workers.map(sequences, |index, tokens| {
+            let model = model.clone().fork(&model.device());
+            let counts = (0..tokens.len()).map(|position| position > 0).collect();
+            let mut dropout = Dropout::new(ChaCha8Rng::seed_from_u64(index as u64));
+            let (nll, _n) = model.nll(&[CountedSequence { tokens, counts }], Some(&mut dropout));
+            let loss = nll.div_scalar(n_tokens);
+            (loss.clone().into_scalar::<f64>(), GradientsParams::from_grads(loss.backward(), &model))
+        });
+        Ok(step(model, results, 1e-4))
     }
 
     /// Reads sequences of `length` tokens and scores the last `n_targets`.
@@ -121,6 +148,19 @@ impl Workloads {
         }
         Ok(sum)
     }
+}
+
+/// Makes one step along the sum of the gradients and returns the sum of the losses.
+fn step<M: Module>(model: M, results: Vec<(f64, GradientsParams)>, rate: f64) -> f64 {
+    let mut total = GradientsAccumulator::new();
+    let mut sum = 0.0;
+    for (loss, gradients) in results {
+        sum += loss;
+        total.accumulate(&model, gradients);
+    }
+    let mut optimizer = AdamWConfig::new().init();
+    drop(optimizer.step(rate, model, total.grads()));
+    sum
 }
 
 /// Returns the cross-entropy of the first candidate, after the query in the first row.

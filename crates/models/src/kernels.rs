@@ -128,7 +128,10 @@ pub fn drop_out<const D: usize>(input: Tensor<D>, mask: DropoutMask) -> Tensor<D
 pub fn product(input: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
     #[cfg(feature = "cpu")]
     if fits(&input) && fits(&weight) {
-        return run(product::Product, [input.into(), weight.into()]);
+        if weight.is_tracked() {
+            return run(product::Product, [input.into(), weight.into()]);
+        }
+        return run(product::FrozenProduct(operation::untracked(weight)), [input.into()]);
     }
     input.matmul(weight.transpose())
 }

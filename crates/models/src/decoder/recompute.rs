@@ -11,12 +11,9 @@ use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
 
 use super::DecoderModel;
-use super::loss::{Counted, CountedSequence};
+use super::loss::{Counted, CountedSequence, LOGIT_ROWS_MAX};
 use crate::dropout::Dropout;
 use crate::pass::Pass;
-
-/// Rows of logits held at once: at a vocabulary of 50,000, 256 rows are 51 MB, and twice that with their gradients.
-const LOGIT_ROWS_MAX: usize = 256;
 
 impl DecoderModel {
     /// Returns the summed NLL in nats of the tokens that count and their number, and hands the gradients of `scale` times

@@ -52,11 +52,15 @@ pub(super) fn fits<const D: usize>(tensor: &Tensor<D>) -> bool {
 
 /// Returns the values of a tensor that gets no gradient, in row-major order.
 pub(super) fn constant<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
-    let tensor = match Input::from(tensor) {
+    untracked(tensor).to_contiguous()
+}
+
+/// Returns the values of a tensor that gets no gradient, as they lie in memory.
+pub(super) fn untracked<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
+    match Input::from(tensor) {
         Input::Plain(tensor) => tensor,
         Input::Tracked(tensor) => tensor.into_primitive(),
-    };
-    tensor.to_contiguous()
+    }
 }
 
 /// Applies `operation`, differentiably if one of `inputs` is.

@@ -22,9 +22,7 @@ impl Operation<2> for Product {
     type Saved = [FlexTensor; 2];
 
     fn forward(&self, [input, weight]: [FlexTensor; 2], saving: bool) -> (FlexTensor, Option<Self::Saved>) {
-        let few = shape(&input)[0] <= FEW_ROWS && weight.is_contiguous();
-        let output =
-            if few { few_rows(&input, &weight) } else { Flex::float_matmul(input.clone(), weight.transpose(0, 1)) };
+        let output = product(input.clone(), &weight);
         (output, saving.then_some([input, weight]))
     }
 
@@ -34,6 +32,27 @@ impl Operation<2> for Product {
         let of_input = wanted[0].then(|| Flex::float_matmul(gradient, weight));
         [of_input, of_weight]
     }
+}
+
+/// Rows `[rows, in]` times the transpose of a weight `[out, in]` that gets no gradient, so that the rows are not kept.
+#[derive(Debug, Clone)]
+pub(super) struct FrozenProduct(pub(super) FlexTensor);
+
+impl Operation<1> for FrozenProduct {
+    type Saved = ();
+
+    fn forward(&self, [input]: [FlexTensor; 1], _saving: bool) -> (FlexTensor, Option<()>) {
+        (product(input, &self.0), Some(()))
+    }
+
+    fn backward(&self, (): (), gradient: FlexTensor, _wanted: [bool; 1]) -> [Option<FlexTensor>; 1] {
+        [Some(Flex::float_matmul(gradient, self.0.clone()))]
+    }
+}
+
+fn product(input: FlexTensor, weight: &FlexTensor) -> FlexTensor {
+    let few = shape(&input)[0] <= FEW_ROWS && weight.is_contiguous();
+    if few { few_rows(&input, weight) } else { Flex::float_matmul(input, weight.transpose(0, 1)) }
 }
 
 /// Returns the product for few rows, where reading the weight is all the work: the threads share its rows.
