@@ -52,6 +52,8 @@ mod config;
 mod error;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod interop;
 mod limits;
 
 pub use adapter::{AdapterConfig, LoraConfig, MergeReport, RowInit};
