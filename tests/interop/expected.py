@@ -1,14 +1,15 @@
 """Holds a model of `transformers` against EXPECTED.json; used by load_peft.py and load_merged.py.
 
 A case is `{"tokens": [...], "logits": [[...], ...]}` with a row of logits for every token, or, for an encoder-decoder,
-`{"source": [...], "decoder_tokens": [...], "logits": [[...], ...]}`.
+`{"source": [...], "decoder_tokens": [...], "logits": [[...], ...]}`. `added_tokens`, which may be missing, says what the
+tokenizer must make of texts that spell new tokens.
 """
 
 import json
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 ERROR_MAX = 1e-4
 
@@ -28,6 +29,14 @@ def read_cases(path):
     cases = json.loads(Path(path).read_text())["cases"]
     assert cases, f"{path}: no cases"
     return cases
+
+
+def check_tokenizer(directory, path):
+    """Checks the numbers of the added tokens, if there are any."""
+    added = json.loads(Path(path).read_text()).get("added_tokens", {})
+    for text, token in added.items():
+        found = AutoTokenizer.from_pretrained(directory)(text, add_special_tokens=False)["input_ids"]
+        assert found == [token], f"{directory}: {text} is {found}, expected {token}"
 
 
 def logits(model, case):

@@ -1,10 +1,10 @@
 """Loads a GGUF file that this workspace wrote in llama.cpp, and compares tokens and logits with expected ones.
 
-Usage: python load_gguf.py FILE.gguf EXPECTED.json [TOLERANCE]   (packages: requirements.txt)
+    pip install -r tests/interop/requirements-models.txt
+    python tests/interop/load_gguf.py FILE.gguf EXPECTED.json
 
-EXPECTED.json holds `text`, its `tokens`, and `logits`: for the number of tokens read, those of the token that follows.
-The tolerance is the largest absolute error of a logit. The default suits F16 weights (llama.cpp also rounds what it
-multiplies them with to 16 bits); Q8_0 needs about 1.
+EXPECTED.json holds the `type` of the weights, `text`, its `tokens`, and `logits`: for the number of tokens read, those of
+the token that follows, computed in f32 from the weights as the file stores them.
 """
 
 import json
@@ -12,26 +12,30 @@ import sys
 from pathlib import Path
 
 import llama_cpp
-import numpy as np
+import numpy
 
-TOLERANCE = 5e-2
+# The largest error of a logit by the type of the weights.
+ERROR_MAX = {"f16": 5e-2, "q8_0": 1.0}
 
 
-def main(file, expected, tolerance):
-    expected = json.loads(Path(expected).read_text())
+def load(file, path):
+    expected = json.loads(Path(path).read_text())
     model = llama_cpp.Llama(file, n_ctx=512, logits_all=True, verbose=False)
     tokens = model.tokenize(expected["text"].encode(), add_bos=False, special=True)
-    if tokens != expected["tokens"]:
-        sys.exit(f"{file}: llama.cpp gives other tokens:\n{tokens}\n{expected['tokens']}")
+    assert tokens == expected["tokens"], f"{file}: llama.cpp gives other tokens:\n{tokens}\n{expected['tokens']}"
     model.eval(tokens)
-    for read, logits in expected["logits"].items():
-        found, wanted = model.scores[int(read) - 1], np.array(logits, dtype=np.float32)
-        error = np.abs(found - wanted).max()
-        same = found.argmax() == wanted.argmax()
-        print(f"after {read} tokens: {len(wanted)} logits, largest error {error:.2e}, same best token: {same}")
-        if not (error <= tolerance and same):
-            sys.exit(f"{file}: the error is above {tolerance}, or the best token another")
+    pairs = [(model.scores[int(read) - 1], numpy.array(logits)) for read, logits in expected["logits"].items()]
+    assert pairs and all(found.shape == wanted.shape for found, wanted in pairs), f"{file}: other logits"
+    errors = [abs(found - wanted).max() for found, wanted in pairs]
+    spread = [wanted.std() for _, wanted in pairs]
+    print(file, errors, spread, [abs(w).max() for _, w in pairs], [(f-w).std() for f, w in pairs])
+    error, error_max = numpy.max(errors), ERROR_MAX[expected["type"]]
+    what = f"{file}: logits after {', '.join(expected['logits'])} tokens"
+    if not error <= error_max:
+        raise SystemExit(f"failed: {what}: max abs error {error:.3g} > {error_max:g}")
+    print(f"ok: {what}: max abs error {error:.3g}")
+    return model.metadata["general.architecture"]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else TOLERANCE)
+    load(*sys.argv[1:])

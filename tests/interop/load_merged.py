@@ -11,11 +11,12 @@ import sys
 import expected
 
 
-def main():
-    directory, path = sys.argv[1:]
+def load(directory, path):
     model = expected.load_model(directory)
+    expected.check_tokenizer(directory, path)
     expected.check(directory, expected.max_error(model, expected.read_cases(path)))
+    return model.config.model_type
 
 
 if __name__ == "__main__":
-    main()
+    load(*sys.argv[1:])

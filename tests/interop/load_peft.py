@@ -41,16 +41,18 @@ def check_tensors(model, adapter):
         assert torch.equal(tensor, loaded[name]), name
 
 
-def main():
-    base, adapter, path = sys.argv[1:]
+def load(base, adapter, path):
     cases = expected.read_cases(path)
     model = expected.load_model(base)
+    architecture = model.config.model_type
+    expected.check_tokenizer(adapter, path)
     resize(model, adapter)
     model = PeftModel.from_pretrained(model, adapter).eval()
     check_tensors(model, adapter)
     expected.check(f"{adapter} on {base}", expected.max_error(model, cases))
     expected.check(f"{adapter} merged", expected.max_error(model.merge_and_unload(), cases))
+    return architecture
 
 
 if __name__ == "__main__":
-    main()
+    load(*sys.argv[1:])

@@ -54,6 +54,8 @@ mod error;
 mod golden;
 #[cfg(all(test, feature = "wgpu"))]
 mod gpu;
+#[cfg(test)]
+mod interop;
 mod limits;
 
 pub use adapter::{AdapterConfig, LoraConfig, MergeReport, RowInit};

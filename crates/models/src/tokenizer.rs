@@ -201,6 +201,12 @@ impl Tokenizer {
         (before, after)
     }
 
+    /// Returns the tokenizer with another template, which other programs put around a text.
+    #[must_use]
+    pub(crate) fn with_post_processor(&self, post_processor: PostProcessorWrapper) -> Self {
+        Self { post_processor: Some(post_processor), ..self.clone() }
+    }
+
     /// Writes `tokenizer.json` with the special tokens of its template, without truncation and padding.
     ///
     /// # Errors

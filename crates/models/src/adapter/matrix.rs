@@ -1,36 +1,26 @@
 //! Tied and untied heads, trained in full, by `LoRA`, by rows and by both, saved as adapter and merged: the logits stay.
 //!
-//! With `RETORT_INTEROP_OUT` set to a directory, the folders are kept there for `tests/interop/load_peft.py` and
-//! `load_merged.py`: `NAME/base`, `NAME/adapter` or `NAME/merged`, and `NAME/expected.json`.
+//! For `tests/interop/load_peft.py` and `load_merged.py` these are `NAME/base`, `NAME/adapter` or `NAME/merged`, and
+//! `NAME/expected.json`.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use expect_test::expect;
 use serde_json::json;
 
-use super::tests::{decoder, lora, sequence, stream, train};
+use super::tests::{decoder, lora, stream, train};
 use super::{AdapterConfig, RowInit};
-use crate::decoder::Decoder;
+use crate::cache::Cache;
+use crate::decoder::{CountedSequence, Decoder, DecoderModel, ScoredSequence};
 use crate::export::{ExportFormat, read_json, write_json};
-use crate::golden::{self, Golden, logits};
+use crate::golden::{self, Golden};
+use crate::interop::Output;
 use crate::linear::Precision;
+use crate::pass::{Padding, Rows};
 
 const STEPS: usize = 3;
 const TOLERANCE: f32 = 1e-5;
-
-/// Where the folders of a case go; those in a temporary directory are removed at the end.
-struct Output {
-    path: PathBuf,
-    _temporary: tempfile::TempDir,
-}
-
-fn output(name: &str) -> Output {
-    let temporary = tempfile::tempdir().unwrap();
-    let root = std::env::var_os("RETORT_INTEROP_OUT").map_or(temporary.path().to_owned(), PathBuf::from);
-    let path = root.join(name);
-    std::fs::create_dir_all(&path).unwrap();
-    Output { path, _temporary: temporary }
-}
 
 /// Copies the checkpoint that is trained.
 fn write_base(name: &str, directory: &Path) {
@@ -40,13 +30,33 @@ fn write_base(name: &str, directory: &Path) {
     }
 }
 
-fn write_expected(decoder: &Decoder, cases: &[Vec<u32>], path: &Path) {
-    let vocabulary = decoder.model().network().shape().vocab_size;
+/// Returns the logits after every token; an encoder-decoder reads the text as its source and again as its target.
+fn logits(model: &DecoderModel, tokens: &[u32]) -> Vec<f32> {
+    let Some(start) = model.network().start_token() else {
+        return golden::logits(model, tokens);
+    };
+    let mut cache = Cache::new(model.network().shape().n_layers);
+    let _start = model.read_source(Rows::new(&[tokens], Padding::Right), &mut cache, None);
+    let target = Rows::new(&[[&[start], tokens].concat()], Padding::Right);
+    model.logits(model.hidden(target, Some(&mut cache), None)).into_data().try_into_vec().unwrap()
+}
+
+/// Writes the logits of every text and, where it was added, the number of the new token.
+fn write_expected(decoder: &Decoder, cases: &[Vec<u32>], output: &Output) {
+    let network = decoder.model().network();
+    let (vocabulary, start) = (network.shape().vocab_size, network.start_token());
     let case = |tokens: &Vec<u32>| {
         let logits = logits(decoder.model(), tokens);
-        json!({ "tokens": tokens, "logits": logits.chunks(vocabulary).collect::<Vec<_>>() })
+        let logits = logits.chunks(vocabulary).collect::<Vec<_>>();
+        let Some(start) = start else {
+            return json!({ "tokens": tokens, "logits": logits });
+        };
+        let target = [&[start], &tokens[..]].concat();
+        json!({ "source": tokens, "decoder_tokens": target, "logits": logits })
     };
-    write_json(path, &json!({ "cases": cases.iter().map(case).collect::<Vec<_>>() })).unwrap();
+    let added: BTreeMap<&str, u32> =
+        decoder.tokenizer().token("<COMP>").map(|token| ("<COMP>", token)).into_iter().collect();
+    output.expect(&json!({ "cases": cases.iter().map(case).collect::<Vec<_>>(), "added_tokens": added }));
 }
 
 fn assert_same(found: &Decoder, expected: &Decoder, cases: &[Vec<u32>]) {
@@ -68,6 +78,7 @@ fn trained(base: &str, adapter: Option<(bool, bool)>) -> (Decoder, Vec<Vec<u32>>
             Some("gpt2" | "gpt") => ["c_attn", "c_proj", "c_fc"],
             Some("starcoder2") => ["q_proj", "v_proj", "c_proj"],
             Some("codegen") => ["qkv_proj", "out_proj", "fc_in"],
+            Some("t5") => ["q", "v", "wo"],
             _ => ["q_proj", "v_proj", "down_proj"],
         };
         let lora = has_lora.then(|| lora(&targets));
@@ -75,23 +86,25 @@ fn trained(base: &str, adapter: Option<(bool, bool)>) -> (Decoder, Vec<Vec<u32>>
         decoder.adapt(&AdapterConfig { lora, tokens }, &mut stream(0)).unwrap();
     }
     let untrained = logits(decoder.model(), &[3, token, 5]);
-    train(&mut decoder, STEPS, &[sequence(&[3, token, 7, 9, token, 20]), sequence(&[7, token, 8])]);
+    let texts = [(vec![3, token, 7], vec![9, token, 20]), (vec![7], vec![token, 8])];
+    let texts = texts.map(|(prompt, target)| CountedSequence::from(&ScoredSequence { prompt, target }));
+    train(&mut decoder, STEPS, &texts);
     assert_ne!(logits(decoder.model(), &[3, token, 5]), untrained);
     (decoder, vec![vec![3, token, 5, 7, 9, token, 11], vec![token, 1]])
 }
 
 fn check_adapter(base: &str, name: &str, (decoder, cases): &(Decoder, Vec<Vec<u32>>)) {
-    let output = output(&format!("{name}_adapter"));
-    let adapter = output.path.join("adapter");
-    write_base(base, &output.path.join("base"));
+    let output = Output::new(&format!("{name}_adapter"));
+    let adapter = output.path().join("adapter");
+    write_base(base, &output.path().join("base"));
     decoder.save_peft(&adapter, base).unwrap();
-    write_expected(decoder, cases, &output.path.join("expected.json"));
+    write_expected(decoder, cases, &output);
     let mut loaded = self::decoder(base);
     loaded.load_peft(&adapter).unwrap();
     assert_same(&loaded, decoder, cases);
     assert_eq!(loaded.tokenizer().token("<COMP>"), decoder.tokenizer().token("<COMP>"));
     // What was loaded saves the same again.
-    let again = output.path.join("again");
+    let again = output.path().join("again");
     loaded.save_peft(&again, base).unwrap();
     for file in std::fs::read_dir(&adapter).unwrap() {
         let file = file.unwrap().file_name();
@@ -102,15 +115,15 @@ fn check_adapter(base: &str, name: &str, (decoder, cases): &(Decoder, Vec<Vec<u3
 }
 
 fn check_merged(name: &str, (decoder, cases): &(Decoder, Vec<Vec<u32>>)) {
-    let output = output(&format!("{name}_merged"));
-    let merged = output.path.join("merged");
+    let output = Output::new(&format!("{name}_merged"));
+    let merged = output.path().join("merged");
     decoder.save_merged(&merged, ExportFormat::default()).unwrap();
-    write_expected(decoder, cases, &output.path.join("expected.json"));
+    write_expected(decoder, cases, &output);
     let loaded = Decoder::load(&merged, &golden::device()).unwrap();
     assert_same(&loaded, decoder, cases);
     assert_eq!(loaded.tokenizer().token("<COMP>"), decoder.tokenizer().token("<COMP>"));
 
-    let shards = output.path.join("sharded");
+    let shards = output.path().join("sharded");
     decoder.save_merged(&shards, ExportFormat::default()).unwrap();
     let format = ExportFormat { shard_bytes_max: 20_000, precision: Precision::F32 };
     decoder.save_merged(&shards, format).unwrap();
@@ -190,6 +203,8 @@ fn every_way_to_train_and_save_keeps_the_logits() {
         ("qwen2_window", "qwen2_window"),
         ("starcoder2", "starcoder2_window"),
         ("codegen", "codegen_tiny"),
+        ("t5_tied", "t5_relu_tied"),
+        ("t5_untied", "t5_gated_untied"),
     ];
     for (head, base) in bases {
         let full = trained(base, None);
@@ -197,8 +212,8 @@ fn every_way_to_train_and_save_keeps_the_logits() {
         assert!(full.0.save_peft(Path::new("unused"), base).is_err());
         for (kind, adapter) in [("lora", (true, false)), ("rows", (false, true)), ("both", (true, true))] {
             let trained = trained(base, Some(adapter));
-            if adapter.1 && head == "codegen" {
-                // `peft` would leave out the bias of the head.
+            if adapter.1 && ["codegen", "t5_untied"].contains(&head) {
+                // `peft` would leave out the bias of CodeGen's head, and leave the rows that T5's encoder reads.
                 assert!(trained.0.save_peft(Path::new("unused"), base).is_err());
             } else {
                 check_adapter(base, &format!("{head}_{kind}"), &trained);

@@ -73,7 +73,8 @@ pub(super) fn save(encoder: &Encoder, directory: &Path) -> Result<()> {
     };
     tensors.extend(encoder.files.pooler.clone());
     weights::write(&directory.join("model.safetensors"), &tensors)?;
-    encoder.tokenizer.save(&directory.join("tokenizer.json"))?;
+    let tokenizer_path = directory.join("tokenizer.json");
+    encoder.template.stated_by(&encoder.tokenizer, &tokenizer_path)?.save(&tokenizer_path)?;
     for (name, bytes) in &encoder.files.tokenizer_files {
         let path = directory.join(name);
         fs::write(&path, bytes).map_err(Error::write(&path))?;

@@ -1,5 +1,7 @@
 //! Tests of the module above.
 
+mod exported;
+
 use burn::module::{ModuleVisitor, Param};
 use burn::optim::{AdamWConfig, GradientsParams};
 use rand::SeedableRng;

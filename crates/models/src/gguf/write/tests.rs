@@ -1,17 +1,21 @@
 //! Tests of the module above.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "golden")]
+use std::path::PathBuf;
 
 use half::f16;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use super::{GgufType, write_gguf};
-use crate::decoder::{Decoder, LanguageModel};
+use crate::config::Fields;
+use crate::decoder::{Decoder, LanguageModel, load};
 use crate::gguf::{Gguf, TensorType};
 use crate::gguf_tokenizer;
-use crate::golden::{device, directory as golden_directory};
+use crate::golden::{device, directory as golden_directory, largest_error};
+use crate::interop::Output;
 use crate::random_model;
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Checkpoint, HostTensor, MemoryTensors, TensorSource};
@@ -152,47 +156,56 @@ fn a_qwen2_is_read_as_written() {
     }
 }
 
-/// Returns the directory that the environment names for `tests/interop/load_gguf.py`, or one that goes with the guard.
-fn interop() -> (TempDir, PathBuf) {
-    let guard = tempfile::tempdir().unwrap();
-    let path = std::env::var_os("RETORT_INTEROP").map_or_else(|| guard.path().to_owned(), PathBuf::from);
-    (guard, path)
-}
-
-/// Writes a decoder as `NAME.gguf` and `NAME.json`: what llama.cpp must compute with it.
-fn write_for_llama_cpp(decoder: &Decoder, config: &Json, source: &impl TensorSource, name: &str) -> PathBuf {
-    let (guard, directory) = interop();
-    let path = directory.join(format!("{name}.gguf"));
-    write_gguf(&path, config, decoder.tokenizer(), source, GgufType::F16).unwrap();
+/// Writes a decoder for `tests/interop/load_gguf.py`, with what llama.cpp must compute with it.
+fn write_for_llama_cpp(decoder: &Decoder, config: &Json, source: &impl TensorSource, name: &str) {
     let text = "import os\n\n\ndef main(path):\n    print(f\"{os.environ[path]:08.3f}\", 1024)\n";
     let tokens = decoder.tokenizer().encode(text);
-    let logits = |decoder: &Decoder| {
+    let logits = |decoder: &Decoder| -> BTreeMap<String, Vec<f32>> {
         let after = |read: usize| (read.to_string(), decoder.feed(&mut decoder.new_cache(), &tokens[..read]));
-        [1, 8, tokens.len()].map(after)
+        [1, 8, tokens.len()].into_iter().map(after).collect()
     };
-    let read = Decoder::load(&path, &device()).unwrap();
-    assert_eq!(read.tokenizer().encode(text), tokens);
-    assert_eq!(read.tokenizer().decode(&tokens), text);
-    let expected: BTreeMap<String, Vec<f32>> = logits(&read).into_iter().collect();
-    let json = json!({"text": text, "tokens": tokens, "logits": expected});
-    std::fs::write(path.with_extension("json"), json.to_string()).unwrap();
-    // Weights are rounded to 11 bits, activations not.
-    for (position, logits) in logits(decoder) {
-        let errors = logits.iter().zip(&expected[&position]).map(|(found, expected)| (found - expected).abs());
-        let largest = errors.fold(0.0, f32::max);
-        assert!(largest < 5e-2, "{name} after {position} tokens: {largest}");
+    let original = logits(decoder);
+    // Weights are rounded to 11 or to 8 bits, activations not.
+    for (kind, label, error_max) in [(GgufType::F16, "f16", 5e-2), (GgufType::Q8_0, "q8_0", 1.0)] {
+        let output = Output::new(&format!("{name}_{label}"));
+        let path = output.path().join("model.gguf");
+        write_gguf(&path, config, decoder.tokenizer(), source, kind).unwrap();
+        let read = Decoder::load(&path, &device()).unwrap();
+        assert_eq!(read.tokenizer().encode(text), tokens);
+        assert_eq!(read.tokenizer().decode(&tokens), text);
+        let expected = logits(&read);
+        for (position, logits) in &original {
+            let error = largest_error(logits, &expected[position]);
+            assert!(error < error_max, "{name} as {label} after {position} tokens: {error}");
+        }
+        output.expect(&json!({"type": label, "text": text, "tokens": tokens, "logits": expected}));
     }
-    drop(guard);
-    path
 }
 
 #[test]
-fn a_tiny_decoder_is_written_for_llama_cpp() {
+fn a_tiny_llama_is_written_for_llama_cpp() {
     let directory = tempfile::tempdir().unwrap();
     random_model::write_llama(directory.path(), 3).unwrap();
     let decoder = Decoder::load(directory.path(), &device()).unwrap();
     let source = Checkpoint::open(directory.path()).unwrap();
     write_for_llama_cpp(&decoder, &config_of(directory.path()), &source, "tiny_llama");
+}
+
+#[test]
+fn a_tiny_qwen2_is_written_for_llama_cpp() {
+    let directory = tempfile::tempdir().unwrap();
+    random_model::write_llama(directory.path(), 3).unwrap();
+    let tokenizer = Tokenizer::load(directory.path()).unwrap();
+    let (mut config, mut tensors) = qwen2();
+    let n_tokens = tokenizer.vocabulary_size();
+    config["vocab_size"] = json!(n_tokens);
+    config["eos_token_id"] = json!(tokenizer.eos());
+    config["bos_token_id"] = json!(tokenizer.eos());
+    let values = (0..n_tokens * 32).map(|at| ((at * at * 29 + at * 37) % 211) as f32 / 105.0 - 1.0).collect();
+    tensors.insert("model.embed_tokens.weight".to_owned(), HostTensor { shape: vec![n_tokens, 32], values });
+    let source = MemoryTensors::new(Path::new("memory"), tensors);
+    let model = load::network(Fields::new(config.clone(), Path::new("memory")).unwrap(), &source, &device()).unwrap();
+    write_for_llama_cpp(&Decoder::new(model, tokenizer), &config, &source, "tiny_qwen2");
 }
 
 #[cfg(feature = "golden")]
