@@ -1,7 +1,10 @@
 //! Adapters folded into the weights, and how far that moves the logits.
 
+use super::attach::Adaptable;
 use crate::Decoder;
+use crate::cache::Cache;
 use crate::decoder::DecoderModel;
+use crate::encoder::EncoderModel;
 use crate::pass::{Padding, Rows};
 use crate::{Error, Result};
 
@@ -20,12 +23,23 @@ impl DecoderModel {
     /// Returns the model with every adapter folded into the weights; this one is left as it is.
     #[must_use]
     pub fn merged(&self) -> Self {
-        let mut model = self.clone();
-        let network = model.network_mut();
-        network.linears().into_iter().for_each(|(_, linear)| linear.merge());
-        network.token_embedding().1.merge();
-        model
+        merged(self)
     }
+}
+
+impl EncoderModel {
+    /// Returns the model with every adapter folded into the weights; this one is left as it is.
+    #[must_use]
+    pub fn merged(&self) -> Self {
+        merged(self)
+    }
+}
+
+fn merged<M: Adaptable>(model: &M) -> M {
+    let mut model = model.clone();
+    model.linears().into_iter().for_each(|(_, linear)| linear.merge());
+    model.token_embedding().1.merge();
+    model
 }
 
 impl Decoder {
@@ -80,8 +94,12 @@ impl Decoder {
     }
 }
 
-/// Returns the logits after every token.
+/// Returns the logits after every token; an encoder-decoder reads the tokens as its source first.
 fn logits(model: &DecoderModel, tokens: &[u32]) -> Vec<f32> {
-    let hidden = model.hidden(Rows::new(&[tokens], Padding::Right), None, None);
+    let mut cache = Cache::new(model.network().shape().n_layers);
+    if model.network().start_token().is_some() {
+        let _starts = model.read_source(Rows::new(&[tokens], Padding::Right), &mut cache, None);
+    }
+    let hidden = model.hidden(Rows::new(&[tokens], Padding::Right), Some(&mut cache), None);
     model.logits(hidden).into_data().iter::<f32>().collect()
 }
