@@ -236,20 +236,11 @@ pub struct BertEncoder {
 impl BertEncoder {
     /// Returns every linear layer under its name in the checkpoint (`encoder.layer.0.attention.self.query`).
     pub(crate) fn linears(&mut self) -> Vec<(String, &mut Linear)> {
-        let of_layer = |(index, layer): (usize, &mut BertLayer)| {
-            let BertLayer { attention, intermediate, output } = layer;
-            let BertSelfAttention { query, key, value, .. } = &mut attention.self_attention;
-            [
-                ("attention.self.query", query),
-                ("attention.self.key", key),
-                ("attention.self.value", value),
-                ("attention.output.dense", &mut attention.output.dense),
-                ("intermediate.dense", &mut intermediate.dense),
-                ("output.dense", &mut output.dense),
-            ]
-            .map(|(name, linear)| (format!("encoder.layer.{index}.{name}"), linear))
-        };
-        self.layer.iter_mut().enumerate().flat_map(of_layer).collect()
+        let mut linears = Vec::new();
+        for (index, layer) in self.layer.iter_mut().enumerate() {
+            linears.extend(layer.linears().map(|(name, linear)| (format!("encoder.layer.{index}.{name}"), linear)));
+        }
+        linears
     }
 
     /// Applies every layer.
@@ -285,18 +276,25 @@ pub struct BertLayer {
 }
 
 impl BertLayer {
+    fn linears(&mut self) -> [(&'static str, &mut Linear); 6] {
+        let Self { attention, intermediate, output } = self;
+        let BertSelfAttention { query, key, value, .. } = &mut attention.self_attention;
+        [
+            ("attention.self.query", query),
+            ("attention.self.key", key),
+            ("attention.self.value", value),
+            ("attention.output.dense", &mut attention.output.dense),
+            ("intermediate.dense", &mut intermediate.dense),
+            ("output.dense", &mut output.dense),
+        ]
+    }
+
     /// Returns the hidden states after this layer.
     ///
     /// # Shapes
     ///
     /// - `hidden`, returns: `[batch * length, hidden_size]`
-    fn forward(
-        &self,
-        hidden: Tensor<2>,
-        length: usize,
-        mask: &Mask,
-        mut dropout: Option<&mut Dropout>,
-    ) -> Tensor<2> {
+    fn forward(&self, hidden: Tensor<2>, length: usize, mask: &Mask, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let attention = &self.attention.self_attention;
         let context = attention.forward(&hidden, length, mask, dropout.as_deref_mut());
         let hidden = self.attention.output.forward(context, hidden, dropout.as_deref_mut());
@@ -328,13 +326,7 @@ pub struct BertSelfAttention {
 }
 
 impl BertSelfAttention {
-    fn forward(
-        &self,
-        hidden: &Tensor<2>,
-        length: usize,
-        mask: &Mask,
-        mut dropout: Option<&mut Dropout>,
-    ) -> Tensor<2> {
+    fn forward(&self, hidden: &Tensor<2>, length: usize, mask: &Mask, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let mut project = |layer: &Linear| {
             let projected = layer.forward(hidden.clone(), dropout.as_deref_mut());
             split_heads(projected, length, self.num_attention_heads)

@@ -105,11 +105,7 @@ fn is_adapted(model: &impl Adaptable) -> bool {
     is_adapted || model.token_embedding().1.rows.is_some()
 }
 
-fn attach_lora(
-    mut linears: Vec<(String, &mut Linear)>,
-    config: &LoraConfig,
-    stream: &mut ChaCha8Rng,
-) -> Result<()> {
+fn attach_lora(mut linears: Vec<(String, &mut Linear)>, config: &LoraConfig, stream: &mut ChaCha8Rng) -> Result<()> {
     config.validate()?;
     for target in &config.targets {
         if !linears.iter().any(|(name, _)| LoraConfig::is_target(target, name)) {

@@ -57,7 +57,8 @@ fn every_linear_layer_has_the_name_of_its_tensor() {
         let mut model = encoder(name).model;
         let stored = tensors(&model);
         let linears: Vec<String> = model.linears().into_iter().map(|(name, _)| format!("{name}.weight")).collect();
-        let is_matrix = |(name, _): &(&String, &HostTensor)| name.starts_with("encoder.") && stored[*name].shape.len() == 2;
+        let is_matrix =
+            |(name, _): &(&String, &HostTensor)| name.starts_with("encoder.") && stored[*name].shape.len() == 2;
         let mut expected: Vec<String> = stored.iter().filter(is_matrix).map(|(name, _)| name.clone()).collect();
         let mut found = linears.clone();
         found.sort();

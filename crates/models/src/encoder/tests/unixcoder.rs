@@ -67,7 +67,8 @@ fn a_configuration_without_room_for_a_text_is_refused() {
     // Positions are counted from the padding token, and four tokens stand around a text.
     for (pad_token_id, positions) in [(40, 0), (21, 0), (17, 4)] {
         let error = roberta(&[("pad_token_id", pad_token_id.into())]).unwrap_err().to_string();
-        let expected = format!("max_position_embeddings: has positions for {positions} tokens, where 4 stand around a text");
+        let expected =
+            format!("max_position_embeddings: has positions for {positions} tokens, where 4 stand around a text");
         assert!(error.ends_with(&expected), "{error}");
     }
     assert_eq!(roberta(&[("pad_token_id", 16.into())]).unwrap().tokens_max(), 5);
