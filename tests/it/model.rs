@@ -1,5 +1,9 @@
 //! `train model`: every verb on a random model and on tiny checkpoints of `transformers`, as a user calls it.
 
+mod encoder_decoder;
+mod export;
+mod hostile;
+
 use std::path::Path;
 
 use clap::Parser;

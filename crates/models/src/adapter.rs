@@ -14,6 +14,8 @@ pub use rows::TrainableRows;
 pub use tokens::RowInit;
 
 #[cfg(test)]
+mod encoder_tests;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod tests;

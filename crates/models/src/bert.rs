@@ -1,4 +1,4 @@
-//! The BERT encoder: bidirectional attention, learned positions, normalization after each block.
+//! The BERT encoder: attention to the whole text, learned positions, normalization after each block.
 //!
 //! # References
 //!
@@ -11,11 +11,11 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use crate::activation::Activation;
-use crate::attention::{MASKED, Mask, attend, merge_heads, split_heads};
+use crate::attention::{Mask, attend, merge_heads, split_heads};
 use crate::config::Fields;
 use crate::dropout::{Dropout, drop_out};
 use crate::embedding::Embedding;
-use crate::encoder::TokenBatch;
+use crate::encoder::{AttentionReading, TokenBatch};
 use crate::kernels::{self, Residual};
 use crate::linear::Linear;
 use crate::norm::LayerNorm;
@@ -52,6 +52,8 @@ pub struct BertConfig {
     pub layer_norm_eps: f64,
     /// The padding token.
     pub pad_token_id: u32,
+    /// What a token sees of its text: `is_decoder`.
+    pub attention: AttentionReading,
 }
 
 impl BertConfig {
@@ -69,9 +71,9 @@ impl BertConfig {
             type_vocab_size: fields.required("type_vocab_size")?,
             layer_norm_eps: fields.or("layer_norm_eps", 1e-12)?,
             pad_token_id: fields.or("pad_token_id", 0)?,
+            attention: AttentionReading::from_is_decoder(fields.or("is_decoder", false)?),
         };
         fields.only("position_embedding_type", "absolute".to_owned())?;
-        fields.only("is_decoder", false)?;
         fields.only("add_cross_attention", false)?;
         config.validate(fields.path())?;
         fields.finish()?;
@@ -120,7 +122,8 @@ impl BertConfig {
 
     /// Creates the layers, whose weights are yet to be loaded.
     pub(crate) fn init_encoder(&self, device: &Device) -> BertEncoder {
-        BertEncoder { layer: (0..self.num_hidden_layers).map(|_| self.init_layer(device)).collect() }
+        let layer = (0..self.num_hidden_layers).map(|_| self.init_layer(device)).collect();
+        BertEncoder { layer, attention: self.attention }
     }
 
     fn init_layer(&self, device: &Device) -> BertLayer {
@@ -226,9 +229,20 @@ impl BertEmbeddings {
 pub struct BertEncoder {
     /// The layers, first to last.
     pub layer: Vec<BertLayer>,
+    #[module(skip)]
+    attention: AttentionReading,
 }
 
 impl BertEncoder {
+    /// Returns every linear layer under its name in the checkpoint (`encoder.layer.0.attention.self.query`).
+    pub(crate) fn linears(&mut self) -> Vec<(String, &mut Linear)> {
+        let mut linears = Vec::new();
+        for (index, layer) in self.layer.iter_mut().enumerate() {
+            linears.extend(layer.linears().map(|(name, linear)| (format!("encoder.layer.{index}.{name}"), linear)));
+        }
+        linears
+    }
+
     /// Applies every layer.
     ///
     /// # Shapes
@@ -241,9 +255,9 @@ impl BertEncoder {
         batch: &TokenBatch,
         mut dropout: Option<&mut Dropout>,
     ) -> Tensor<3> {
-        let key_bias = batch.key_bias(MASKED, &hidden.device());
+        let mask = batch.mask(self.attention, &hidden.device());
         for layer in &self.layer {
-            hidden = layer.forward(hidden, batch.length(), key_bias.as_ref(), dropout.as_deref_mut());
+            hidden = layer.forward(hidden, batch.length(), &mask, dropout.as_deref_mut());
         }
         let [rows, width] = hidden.dims();
         hidden.reshape([rows / batch.length(), batch.length(), width])
@@ -262,21 +276,27 @@ pub struct BertLayer {
 }
 
 impl BertLayer {
+    fn linears(&mut self) -> [(&'static str, &mut Linear); 6] {
+        let Self { attention, intermediate, output } = self;
+        let BertSelfAttention { query, key, value, .. } = &mut attention.self_attention;
+        [
+            ("attention.self.query", query),
+            ("attention.self.key", key),
+            ("attention.self.value", value),
+            ("attention.output.dense", &mut attention.output.dense),
+            ("intermediate.dense", &mut intermediate.dense),
+            ("output.dense", &mut output.dense),
+        ]
+    }
+
     /// Returns the hidden states after this layer.
     ///
     /// # Shapes
     ///
     /// - `hidden`, returns: `[batch * length, hidden_size]`
-    /// - `key_bias`: `[batch, 1, 1, length]`, what is added to the scores of each key
-    fn forward(
-        &self,
-        hidden: Tensor<2>,
-        length: usize,
-        key_bias: Option<&Tensor<4>>,
-        mut dropout: Option<&mut Dropout>,
-    ) -> Tensor<2> {
+    fn forward(&self, hidden: Tensor<2>, length: usize, mask: &Mask, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let attention = &self.attention.self_attention;
-        let context = attention.forward(&hidden, length, key_bias, dropout.as_deref_mut());
+        let context = attention.forward(&hidden, length, mask, dropout.as_deref_mut());
         let hidden = self.attention.output.forward(context, hidden, dropout.as_deref_mut());
         let intermediate = self.intermediate.forward(hidden.clone(), dropout.as_deref_mut());
         self.output.forward(intermediate, hidden, dropout)
@@ -292,7 +312,7 @@ pub struct BertAttention {
     pub output: BertOutput,
 }
 
-/// Bidirectional attention over the sequence itself.
+/// Attention over the sequence itself.
 #[derive(Module, Debug)]
 pub struct BertSelfAttention {
     /// The projection to queries.
@@ -306,22 +326,15 @@ pub struct BertSelfAttention {
 }
 
 impl BertSelfAttention {
-    fn forward(
-        &self,
-        hidden: &Tensor<2>,
-        length: usize,
-        key_bias: Option<&Tensor<4>>,
-        mut dropout: Option<&mut Dropout>,
-    ) -> Tensor<2> {
+    fn forward(&self, hidden: &Tensor<2>, length: usize, mask: &Mask, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
         let mut project = |layer: &Linear| {
             let projected = layer.forward(hidden.clone(), dropout.as_deref_mut());
             split_heads(projected, length, self.num_attention_heads)
         };
         let [query, key, value] = [&self.query, &self.key, &self.value].map(&mut project);
         let scale = (query.dims()[3] as f64).sqrt().recip();
-        let mask = key_bias.map_or(Mask::All, |bias| Mask::Bias(bias.clone()));
         let dropout = dropout.map(|dropout| (dropout, self.attention_probs_dropout_prob));
-        merge_heads(attend(query, key, value, &mask, scale, dropout))
+        merge_heads(attend(query, key, value, mask, scale, dropout))
     }
 }
 

@@ -6,6 +6,7 @@ use burn::tensor::{Device, Int, Tensor};
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) mod load;
+mod logits;
 mod loss;
 mod network;
 mod recompute;
@@ -172,10 +173,7 @@ impl Decoder {
 
     fn with(model: DecoderModel, tokenizer: Option<Tokenizer>) -> Self {
         let shape = model.network().shape();
-        let mut eos = shape.eos.clone();
-        eos.extend(tokenizer.as_ref().and_then(Tokenizer::eos));
-        eos.sort_unstable();
-        eos.dedup();
+        let eos = ends(&shape, tokenizer.as_ref());
         let device = model.device();
         let files = DecoderFiles::default();
         Self { model, tokenizer, shape, eos, device, files, added: Vec::new(), unmerged: None }
@@ -257,29 +255,6 @@ impl Decoder {
         let targets: Vec<u32> = sequences.iter().flat_map(|sequence| sequence.target.iter().copied()).collect();
         let nlls = self.nll_at(&hidden, &indices, &targets);
         split(&nlls, sequences.iter().map(|sequence| sequence.target.len()))
-    }
-
-    /// Returns the logits of the token that follows each of the given positions of a text.
-    ///
-    /// Only these positions pass through the head.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the model is an encoder-decoder, if `tokens` is empty, holds a token outside the vocabulary, or exceeds the context, or if a position is not
-    /// one of the text.
-    #[must_use]
-    pub fn logits_at(&self, tokens: &[u32], positions: &[usize]) -> Vec<Vec<f32>> {
-        assert!(self.model.network().start_token().is_none(), "a text without a source is asked for");
-        let rows = Rows::new(&[tokens], Padding::Right);
-        self.check(&rows, rows.length());
-        let hidden = self.model.hidden(rows, None, None);
-        let mut rows = Vec::with_capacity(positions.len());
-        for positions in positions.chunks(LOGIT_ROWS_MAX) {
-            let positions: Vec<u32> = positions.iter().map(|&position| position as u32).collect();
-            let logits = values(self.model.logits(hidden.clone().select(0, self.indices(&positions))));
-            rows.extend(logits.chunks_exact(self.vocabulary_size()).map(<[f32]>::to_vec));
-        }
-        rows
     }
 
     /// Returns the hidden states of all that is read of `sequences`, and which of them come before target tokens.
@@ -447,6 +422,15 @@ pub fn nll(logits: &[f32], token: u32) -> f32 {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|logit| f64::from(logit - max).exp()).sum();
     sum.ln() as f32 + (max - logits[token as usize])
+}
+
+/// Returns the tokens that end a text, as the configuration and the tokenizer name them.
+pub(crate) fn ends(shape: &NetworkShape, tokenizer: Option<&Tokenizer>) -> Vec<u32> {
+    let mut ends = shape.eos.clone();
+    ends.extend(tokenizer.and_then(Tokenizer::eos));
+    ends.sort_unstable();
+    ends.dedup();
+    ends
 }
 
 /// Copies a tensor to the host.

@@ -1,6 +1,7 @@
 //! Text to one vector: special tokens, encoder, mean over the tokens, unit length.
 
 mod layout;
+mod reading;
 mod template;
 
 use std::path::Path;
@@ -10,12 +11,16 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::Result;
-use crate::bert::BertModel;
+use crate::attention::{MASKED, Mask};
+use crate::bert::{BertConfig, BertModel};
 use crate::dropout::Dropout;
+use crate::embedding::Embedding;
+use crate::linear::Linear;
 use crate::roberta::RobertaModel;
 use crate::tokenizer::Tokenizer;
 
 pub use layout::EncoderFiles;
+pub use reading::AttentionReading;
 pub use template::EncoderTemplate;
 
 /// The smallest length that a vector is divided by.
@@ -47,6 +52,32 @@ impl EncoderModel {
             Self::Bert(model) => model.forward(batch, dropout),
             Self::Roberta(model) => model.forward(batch, dropout),
         }
+    }
+
+    /// Returns every linear layer under its name in the checkpoint (`encoder.layer.0.attention.self.query`).
+    pub fn linears(&mut self) -> Vec<(String, &mut Linear)> {
+        match self {
+            Self::Bert(model) => model.encoder.linears(),
+            Self::Roberta(model) => model.encoder.linears(),
+        }
+    }
+
+    /// Returns the table of tokens under its name in the checkpoint.
+    pub fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {
+        let embeddings = match self {
+            Self::Bert(model) => &mut model.embeddings,
+            Self::Roberta(model) => &mut model.embeddings,
+        };
+        ("embeddings.word_embeddings", &mut embeddings.word_embeddings)
+    }
+
+    /// Returns the number of tokens that there are positions for.
+    fn positions(&self, config: &BertConfig) -> usize {
+        let before = match self {
+            Self::Bert(_) => 0,
+            Self::Roberta(_) => config.pad_token_id as usize + 1,
+        };
+        config.max_position_embeddings.saturating_sub(before)
     }
 
     /// Returns the device of the weights, with their gradient setting.
@@ -82,13 +113,13 @@ impl Encoder {
         layout::load(directory, device)
     }
 
-    /// Writes the encoder as a directory that Python's `sentence-transformers` loads.
+    /// Writes the encoder, adapters folded into its weights, as a directory that Python's `sentence-transformers` loads.
     ///
     /// # Errors
     ///
     /// Returns an error if a file cannot be written.
     pub fn save(&self, directory: &Path) -> Result<()> {
-        layout::save(self, directory)
+        layout::save(&self.with_model(self.model.merged()), directory)
     }
 
     /// Returns this encoder with other weights.
@@ -113,6 +144,12 @@ impl Encoder {
         self.with_model(self.model.clone().fork(&device))
     }
 
+    /// Returns what a token sees of its text.
+    #[must_use]
+    pub fn attention(&self) -> AttentionReading {
+        self.files.config.attention
+    }
+
     /// Returns the number of components of an embedding.
     #[must_use]
     pub fn dim(&self) -> usize {
@@ -128,11 +165,7 @@ impl Encoder {
     /// Returns the largest number of tokens, special ones included, that the model has positions for.
     #[must_use]
     pub fn tokens_max(&self) -> usize {
-        let offset = match self.model {
-            EncoderModel::Bert(_) => 0,
-            EncoderModel::Roberta(_) => self.files.config.pad_token_id as usize + 1,
-        };
-        self.files.config.max_position_embeddings - offset
+        self.model.positions(&self.files.config)
     }
 
     /// Returns the tokens of a query: special tokens around the last tokens of `text`, `tokens_max` in all.
@@ -229,18 +262,20 @@ impl TokenBatch {
         &self.tokens
     }
 
-    /// Returns 0 for every token and `masked` for padding, or nothing if there is no padding.
-    ///
-    /// # Shapes
-    ///
-    /// - returns: `[batch, 1, 1, length]`
+    /// Returns which tokens every token sees; what padding sees has no meaning.
     #[must_use]
-    pub fn key_bias(&self, masked: f32, device: &Device) -> Option<Tensor<4>> {
+    pub fn mask(&self, reading: AttentionReading, device: &Device) -> Mask {
         let has_padding = self.lengths.iter().any(|length| *length < self.length);
-        has_padding.then(|| {
-            let values = self.per_position(|index, length| if index < length { 0.0 } else { masked });
-            Tensor::from_data(TensorData::new(values, [self.n_sequences(), 1, 1, self.length]), device)
-        })
+        match reading {
+            // Padding is on the right: it precedes no token.
+            AttentionReading::Causal => Mask::Causal,
+            AttentionReading::Bidirectional if has_padding => {
+                let values = self.per_position(|index, length| if index < length { 0.0 } else { MASKED });
+                let shape = [self.n_sequences(), 1, 1, self.length];
+                Mask::Bias(Tensor::from_data(TensorData::new(values, shape), device))
+            }
+            AttentionReading::Bidirectional => Mask::All,
+        }
     }
 
     /// Returns the weights of the mean over the tokens of each sequence: 0 for padding.

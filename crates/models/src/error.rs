@@ -107,9 +107,9 @@ pub enum Error {
         message: String,
     },
     /// Folding an adapter into the weights would change what the model computes.
-    #[error("merging moves a logit by {found}, which exceeds {max}")]
+    #[error("merging moves an output by {found}, which exceeds {max}")]
     Drift {
-        /// The largest difference between two logits.
+        /// The largest difference between two logits, or two components of vectors.
         found: f32,
         /// The largest that is allowed.
         max: f32,

@@ -1,4 +1,4 @@
-//! A decoder as a Hugging Face directory, adapters folded into the weights.
+//! A decoder as a Hugging Face directory or a GGUF file, adapters folded into the weights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,10 +6,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::decoder::{Decoder, DecoderModel, load};
+use crate::decoder::{Decoder, DecoderModel, LanguageModel, load};
 use crate::linear::Precision;
 use crate::weights::{self, HostTensor, Names};
 use crate::{Error, Result};
+
+mod gguf;
+
+pub use gguf::convert_to_gguf;
 
 const WEIGHTS_FILE: &str = "model.safetensors";
 const INDEX_FILE: &str = "model.safetensors.index.json";
@@ -110,10 +114,7 @@ impl Decoder {
     /// Returns an error if `config.json` is not known or a file cannot be written.
     pub fn save_merged(&self, directory: &Path, format: ExportFormat) -> Result<()> {
         let config_path = directory.join("config.json");
-        let Value::Object(mut config) = self.files().config.clone() else {
-            return Err(Error::config(&config_path, "config.json", "the model came without one"));
-        };
-        config.insert("vocab_size".to_owned(), json!(self.model().network().shape().vocab_size));
+        let mut config = self.config(&config_path)?;
         let precision = match format.precision {
             Precision::F32 => "float32",
             Precision::Bf16 => "bfloat16",
@@ -128,10 +129,21 @@ impl Decoder {
         save_weights(directory, &self.model().merged(), format)
     }
 
-    /// Writes the tokenizer and the other files, added tokens included.
+    /// Returns the content of `config.json`, added tokens counted; `path` is named in errors.
+    fn config(&self, path: &Path) -> Result<serde_json::Map<String, Value>> {
+        let Value::Object(mut config) = self.files().config.clone() else {
+            return Err(Error::config(path, "config.json", "the model came without one"));
+        };
+        config.insert("vocab_size".to_owned(), json!(self.model().network().shape().vocab_size));
+        Ok(config)
+    }
+
+    /// Writes the tokenizer, if the model came with one, and the other files, added tokens included.
     pub(crate) fn save_tokenizer(&self, directory: &Path) -> Result<()> {
-        self.tokenizer().save(&directory.join("tokenizer.json"))?;
-        if !self.files().others.contains_key(TOKENIZER_CONFIG_FILE) {
+        if let Some(tokenizer) = self.tokenizer_if_any() {
+            tokenizer.save(&directory.join("tokenizer.json"))?;
+        }
+        if self.tokenizer_if_any().is_some() && !self.files().others.contains_key(TOKENIZER_CONFIG_FILE) {
             write_json(&directory.join(TOKENIZER_CONFIG_FILE), &self.tokenizer_config())?;
         }
         for (name, bytes) in &self.files().others {
@@ -153,7 +165,8 @@ impl Decoder {
         let spelling = |token: Option<u32>| token.and_then(|token| self.tokenizer().spelling(token));
         json!({
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "bos_token": spelling(self.tokenizer().begin()), "eos_token": spelling(self.tokenizer().eos()),
+            "bos_token": spelling(self.tokenizer().begin()),
+            "eos_token": spelling(self.tokenizer().eos().or(self.eos().first().copied())),
         })
     }
 

@@ -7,12 +7,16 @@ use burn::module::Module;
 use burn::tensor::Device;
 use serde_json::Value;
 
-use crate::decoder::{Decoder, LanguageModel};
+use crate::decoder::load::{names, outline};
+use crate::decoder::{self, DecoderModel};
 use crate::encoder::Encoder;
 use crate::gguf::{self, Gguf};
 use crate::tokenizer::Tokenizer;
-use crate::weights::Checkpoint;
+use crate::weights::{self, Checkpoint};
 use crate::{Error, Result};
+
+/// How the name of a head of its own ends.
+const HEAD: &str = "lm_head.weight";
 
 /// The architectures that give vectors instead of logits.
 const ENCODERS: [&str; 2] = ["bert", "roberta"];
@@ -111,15 +115,18 @@ fn describe_gguf(gguf: &Gguf) -> Result<Description> {
     Ok(Description { kind: Kind::Decoder, sizes: sizes.filter_map(size).collect(), architecture, weight_types })
 }
 
-/// Loads a directory or GGUF file and says what it is.
+/// Says what a directory or GGUF file is; the weights of a decoder are not read, only compared by name and shape.
 ///
 /// # Errors
 ///
-/// Returns an error if the model cannot be loaded.
+/// Returns an error if the model could not be loaded, but for damage among the values of a decoder's weights.
 pub fn load(path: &Path, device: &Device) -> Result<Loaded> {
     match kind(path)? {
         Kind::Encoder => Ok(of_encoder(&Encoder::load(path, device)?)),
-        Kind::Decoder => Ok(of_decoder(&Decoder::load_for_tokens(path, device)?)),
+        Kind::Decoder => {
+            let (model, tokenizer) = outline(path, device)?;
+            Ok(of_decoder(&model, tokenizer.as_ref()))
+        }
     }
 }
 
@@ -134,23 +141,29 @@ fn of_encoder(encoder: &Encoder) -> Loaded {
     }
 }
 
-fn of_decoder(decoder: &Decoder) -> Loaded {
-    let mut model = decoder.model().clone();
-    let has_own_head = model.network_mut().linears().iter().any(|(name, _)| name == "lm_head");
+fn of_decoder(model: &DecoderModel, tokenizer: Option<&Tokenizer>) -> Loaded {
+    let shape = model.network().shape();
+    let parameters = weights::parameters(model, &names());
     Loaded {
-        n_parameters: decoder.model().num_params(),
-        vocabulary_size: decoder.vocabulary_size(),
-        context_tokens_max: decoder.context_tokens_max(),
-        has_tied_head: Some(!has_own_head),
-        eos: decoder.eos(),
-        special_tokens: decoder.tokenizer_if_any().map(Tokenizer::special_tokens).unwrap_or_default(),
+        n_parameters: model.num_params(),
+        vocabulary_size: shape.vocab_size,
+        context_tokens_max: shape.context_tokens_max,
+        has_tied_head: Some(!parameters.keys().any(|name| name.ends_with(HEAD))),
+        eos: decoder::ends(&shape, tokenizer),
+        special_tokens: tokenizer.map(Tokenizer::special_tokens).unwrap_or_default(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use serde_json::json;
+
     use super::*;
+    use crate::export::{read_json, write_json};
     use crate::golden::{device, directory};
+    use crate::llama::{Llama, LlamaConfig};
     use crate::random_model;
 
     #[test]
@@ -170,6 +183,41 @@ mod tests {
             assert_eq!((loaded.has_tied_head, loaded.n_parameters), (Some(has_tied_head), stored));
             assert!(loaded.special_tokens.is_empty());
         }
+    }
+
+    /// Writes a Llama whose weights take 26 GB, all holes of a sparse file; returns the number of its parameters.
+    fn write_large(directory: &Path) -> usize {
+        random_model::write_llama(directory, 1).unwrap();
+        let path = directory.join("config.json");
+        let mut config = read_json(&path).unwrap();
+        for (key, size) in [("hidden_size", 8192), ("intermediate_size", 32_768), ("num_hidden_layers", 16)] {
+            config[key] = size.into();
+        }
+        write_json(&path, &config).unwrap();
+        let model = Llama::new(&LlamaConfig::load(&path).unwrap(), &device());
+        let (mut header, mut end) = (serde_json::Map::new(), 0);
+        for (name, shape) in weights::parameters(&model, &names()) {
+            let start = end;
+            end += 2 * shape.iter().product::<usize>();
+            header.insert(name, json!({ "dtype": "F16", "shape": shape, "data_offsets": [start, end] }));
+        }
+        let header = Value::Object(header).to_string().into_bytes();
+        let file = std::fs::File::create(directory.join("model.safetensors")).unwrap();
+        (&file).write_all(&[&(header.len() as u64).to_le_bytes()[..], &header].concat()).unwrap();
+        file.set_len((8 + header.len() + end) as u64).unwrap();
+        end / 2
+    }
+
+    #[test]
+    fn the_weights_of_a_decoder_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let n_parameters = write_large(directory.path());
+        let loaded = load(directory.path(), &device()).unwrap();
+        assert_eq!((loaded.n_parameters, loaded.vocabulary_size), (n_parameters, 298));
+        assert!(n_parameters > 12_000_000_000);
+        assert_eq!(describe(directory.path()).unwrap().weight_types["F16"], n_parameters);
+        std::fs::write(directory.path().join("model.safetensors"), b"").unwrap();
+        assert!(load(directory.path(), &device()).is_err());
     }
 
     #[test]

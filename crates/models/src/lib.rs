@@ -62,7 +62,7 @@ pub use adapter::{AdapterConfig, LoraConfig, MergeReport, RowInit};
 pub use decoder::{BatchedLanguageModel, Decoder, LanguageModel, ScoredSequence};
 pub use device::DeviceSpec;
 pub use dropout::Dropout;
-pub use encoder::{Encoder, EncoderModel};
+pub use encoder::{AttentionReading, Encoder, EncoderModel};
 pub use error::{Error, Result};
 pub use export::DecoderFiles;
 pub use fingerprint::fingerprint;

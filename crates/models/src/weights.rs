@@ -40,6 +40,33 @@ pub trait TensorSource {
     fn storage(&self) -> Precision {
         Precision::F32
     }
+
+    /// Tells whether a module gets the values, or is only compared with the names and shapes.
+    fn gives_values(&self) -> bool {
+        true
+    }
+}
+
+/// The names and shapes of another source: a module is compared with them and keeps no values.
+#[derive(Debug)]
+pub(crate) struct Outline<'a, S>(pub(crate) &'a S);
+
+impl<S: TensorSource> TensorSource for Outline<'_, S> {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn shapes(&self) -> &BTreeMap<String, Vec<usize>> {
+        self.0.shapes()
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<f32>> {
+        self.0.read(name)
+    }
+
+    fn gives_values(&self) -> bool {
+        false
+    }
 }
 
 /// The tensors of another source, their matrices to be kept in a given type; those in another than `f32` are not
@@ -126,13 +153,16 @@ impl Names {
     }
 }
 
-/// Fills `module` with the tensors of `source`; parameters stay on their device and keep their gradient setting.
+/// Fills `module` with the tensors of `source`, if it gives values; parameters stay on their device and keep their gradient setting.
 ///
 /// # Errors
 ///
 /// Returns one error that lists every missing, unexpected and mis-shaped tensor, or the first that cannot be read.
 pub fn load<M: Module>(module: M, source: &impl TensorSource, names: &Names) -> Result<M> {
     check(&parameters(&module, names), source, names)?;
+    if !source.gives_values() {
+        return Ok(module);
+    }
     let mut loader = Loader { source, names, location: Location::default(), failure: None };
     let module = module.map(&mut loader);
     loader.failure.map_or(Ok(module), Err)

@@ -12,9 +12,10 @@ use std::path::Path;
 use burn::tensor::Tensor;
 use serde_json::{Value, json};
 
-use super::attach::head;
+use super::attach::{Adaptable, head};
 use super::lora::HEAD;
 use crate::decoder::{Decoder, DecoderModel};
+use crate::encoder::Encoder;
 use crate::export::write_json;
 use crate::linear::Layout;
 use crate::weights::{self, HostTensor};
@@ -53,22 +54,16 @@ impl Decoder {
     /// not apply the adapter, or if a file cannot be written.
     pub fn save_peft(&self, directory: &Path, base: &str) -> Result<()> {
         let mut model = self.unmerged.as_ref().unwrap_or(self.model()).clone();
-        let (attached, tensors) = collect(&mut model);
+        let (attached, tensors) = collect(&mut model, true);
         let has_encoder = model.network().start_token().is_some();
         let task = if has_encoder { "SEQ_2_SEQ_LM" } else { "CAUSAL_LM" };
         self.check_saved(&attached, &mut model)?;
-        fs::create_dir_all(directory).map_err(Error::write(directory))?;
-        weights::write(&directory.join(WEIGHTS_FILE), &tensors)?;
-        if !self.added.is_empty() {
-            self.save_tokenizer(directory)?;
-        }
-        write_json(&directory.join(CONFIG_FILE), &attached.config(base, task))
+        attached.save(directory, &tensors, base, task)?;
+        if self.added.is_empty() { Ok(()) } else { self.save_tokenizer(directory) }
     }
 
     fn check_saved(&self, attached: &Attached, model: &mut DecoderModel) -> Result<()> {
-        if attached.layers.is_empty() && attached.tables.is_empty() {
-            return Err(Error::adapter("adapter", "nothing is attached to the model"));
-        }
+        attached.check()?;
         let has_row = |token: &&u32| attached.tables.values().all(|tokens| tokens.contains(token));
         if !self.added.is_empty() && attached.tables.is_empty() || !self.added.iter().all(|token| has_row(&token)) {
             return Err(Error::adapter("tokens", "an added token is not trained: an adapter cannot carry its row"));
@@ -92,13 +87,26 @@ impl Decoder {
     }
 }
 
+impl Encoder {
+    /// Writes the adapter as a folder that Python's `peft` loads on the `AutoModel` that this encoder was loaded from, or
+    /// on `base`, the name of that model.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if nothing is attached or if a file cannot be written.
+    pub fn save_peft(&self, directory: &Path, base: &str) -> Result<()> {
+        let (attached, tensors) = collect(&mut self.model.clone(), false);
+        attached.check()?;
+        attached.save(directory, &tensors, base, "FEATURE_EXTRACTION")
+    }
+}
+
 /// Takes stock of what is attached, and returns its tensors under the names of `peft`.
-fn collect(model: &mut DecoderModel) -> (Attached, BTreeMap<String, HostTensor>) {
+fn collect(model: &mut impl Adaptable, has_head: bool) -> (Attached, BTreeMap<String, HostTensor>) {
     let mut attached = Attached::default();
     let mut tensors = BTreeMap::new();
     let mut rows = Vec::new();
-    let network = model.network_mut();
-    for (name, linear) in network.linears() {
+    for (name, linear) in model.linears() {
         if let Some(lora) = &linear.lora {
             tensors.insert(format!("{PREFIX}{name}.lora_A.weight"), host(lora.lora_a.val()));
             tensors.insert(format!("{PREFIX}{name}.lora_B.weight"), host(lora.lora_b.val()));
@@ -109,7 +117,7 @@ fn collect(model: &mut DecoderModel) -> (Attached, BTreeMap<String, HostTensor>)
         rows.extend(linear.rows.clone().map(|rows| (name.clone(), rows)));
         attached.all.insert(name);
     }
-    let (name, embedding) = network.token_embedding();
+    let (name, embedding) = model.token_embedding();
     rows.extend(embedding.rows.clone().map(|rows| (name.to_owned(), rows)));
     let wrapper = if attached.layers.is_empty() { "" } else { "token_adapter." };
     for (name, rows) in rows {
@@ -117,7 +125,7 @@ fn collect(model: &mut DecoderModel) -> (Attached, BTreeMap<String, HostTensor>)
         attached.tables.insert(ending(&name).to_owned(), rows.tokens().to_vec());
     }
     let embedding = format!("{PREFIX}{name}.{ROWS}");
-    if let Some(rows) = tensors.get(&embedding).cloned().filter(|_| !attached.all.contains(HEAD)) {
+    if let Some(rows) = tensors.get(&embedding).cloned().filter(|_| has_head && !attached.all.contains(HEAD)) {
         // Without layers, `peft` stores the rows of a tied head a second time and asks for them.
         tensors.insert(format!("{PREFIX}{HEAD}.{ROWS}"), rows);
     }
@@ -125,6 +133,19 @@ fn collect(model: &mut DecoderModel) -> (Attached, BTreeMap<String, HostTensor>)
 }
 
 impl Attached {
+    fn check(&self) -> Result<()> {
+        if self.layers.is_empty() && self.tables.is_empty() {
+            return Err(Error::adapter("adapter", "nothing is attached to the model"));
+        }
+        Ok(())
+    }
+
+    fn save(&self, directory: &Path, tensors: &BTreeMap<String, HostTensor>, base: &str, task: &str) -> Result<()> {
+        fs::create_dir_all(directory).map_err(Error::write(directory))?;
+        weights::write(&directory.join(WEIGHTS_FILE), tensors)?;
+        write_json(&directory.join(CONFIG_FILE), &self.config(base, task))
+    }
+
     /// Returns the content of `adapter_config.json`.
     fn config(&self, base: &str, task: &str) -> Value {
         let common = json!({

@@ -359,11 +359,11 @@ fn merging_is_reported_bounded_and_undone_bit_for_bit() {
     let before = logits(decoder.model(), &prompts[0]);
     let weights = tables(decoder.model());
     let refused = decoder.merge(&prompts, 1e-12).unwrap_err().to_string();
-    assert!(refused.starts_with("merging moves a logit by "), "{refused}");
+    assert!(refused.starts_with("merging moves an output by "), "{refused}");
     assert!(decoder.model().is_adapted());
     assert!(decoder.merge(&[], 1.0).is_err());
     let report = decoder.merge(&prompts, 1e-4).unwrap();
-    assert_eq!(report.n_logits, 5 * 53);
+    assert_eq!(report.n_outputs, 5 * 53);
     assert!(report.drift_mean > 0.0 && report.drift_mean <= f64::from(report.drift_max), "{report:?}");
     assert!(!decoder.model().is_adapted());
     assert_ne!(tables(decoder.model()), weights);

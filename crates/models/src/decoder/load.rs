@@ -20,7 +20,7 @@ use crate::qwen2::{Qwen2, Qwen2Config};
 use crate::starcoder2::{Starcoder2, Starcoder2Config};
 use crate::t5::{self, T5, T5Config};
 use crate::tokenizer::Tokenizer;
-use crate::weights::{self, Checkpoint, Names, Stored, TensorSource};
+use crate::weights::{self, Checkpoint, Names, Outline, Stored, TensorSource};
 
 /// What precedes the names of a GPT's tensors, those of the head excepted.
 const GPT_PREFIX: &str = "transformer.";
@@ -42,6 +42,25 @@ pub(super) fn load(
     };
     tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
     Ok((model, tokenizer, files))
+}
+
+/// Builds the network of a directory or a GGUF file from the headers of its weights, which are not read; the tokenizer
+/// may be missing.
+pub(crate) fn outline(path: &Path, device: &Device) -> Result<(DecoderModel, Option<Tokenizer>)> {
+    let (model, tokenizer, origin) = if path.is_dir() {
+        let fields = Fields::load(&path.join("config.json"))?;
+        let model = network(fields, &Outline(&Checkpoint::open(path)?), device)?;
+        let has_tokenizer = path.join("tokenizer.json").exists();
+        (model, has_tokenizer.then(|| Tokenizer::load(path)).transpose()?, path.join("config.json"))
+    } else {
+        let gguf = Gguf::open(path)?;
+        let model = network(Fields::new(gguf.config()?, path)?, &Outline(&gguf.decoder_tensors()?), device)?;
+        (model, Some(Tokenizer::from_inner(gguf_tokenizer::tokenizer(&gguf)?, path)?), path.to_owned())
+    };
+    if let Some(tokenizer) = &tokenizer {
+        tokenizer.check_fits(model.network().shape().vocab_size, &origin)?;
+    }
+    Ok((model, tokenizer))
 }
 
 /// The architectures that [`network`] knows.

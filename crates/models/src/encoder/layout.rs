@@ -54,6 +54,11 @@ pub(super) fn load(directory: &Path, device: &Device) -> Result<Encoder> {
         let model = weights::load(RobertaModel::init(&config, device), &checkpoint, &names)?;
         (EncoderModel::Roberta(model), EncoderTemplate::roberta(&tokenizer, &tokenizer_path)?)
     };
+    let positions = model.positions(&config);
+    if positions <= template.len() {
+        let message = format!("has positions for {positions} tokens, where {} stand around a text", template.len());
+        return Err(Error::config(&config_path, "max_position_embeddings", message));
+    }
     let files = EncoderFiles {
         config,
         config_json,

@@ -1,6 +1,7 @@
 //! Tests of the module above.
 
 mod exported;
+mod unixcoder;
 
 use burn::module::{ModuleVisitor, Param};
 use burn::optim::{AdamWConfig, GradientsParams};
@@ -235,7 +236,7 @@ fn a_computation_that_is_not_implemented_is_refused_by_its_key() {
         failure_with("config.json", |config| config["model_type"] = "t5".into()),
         failure_with("config.json", |config| config["hidden_act"] = "mish".into()),
         failure_with("config.json", |config| config["position_embedding_type"] = "relative_key".into()),
-        failure_with("config.json", |config| config["is_decoder"] = true.into()),
+        failure_with("config.json", |config| config["add_cross_attention"] = true.into()),
         failure_with("config.json", |config| config["num_attention_heads"] = 5.into()),
         failure_with("config.json", |config| config["quantization_config"] = serde_json::json!({})),
         failure_with("1_Pooling/config.json", |config| config["pooling_mode_cls_token"] = true.into()),
@@ -246,7 +247,7 @@ fn a_computation_that_is_not_implemented_is_refused_by_its_key() {
         DIRECTORY/config.json: model_type: `t5` is not an encoder that is implemented: expected bert or roberta
         DIRECTORY/config.json: hidden_act: `mish` is not implemented: expected gelu, gelu_new, relu or silu
         DIRECTORY/config.json: position_embedding_type: "relative_key" is not implemented, only "absolute"
-        DIRECTORY/config.json: is_decoder: true is not implemented, only false
+        DIRECTORY/config.json: add_cross_attention: true is not implemented, only false
         DIRECTORY/config.json: num_attention_heads: does not divide hidden_size 32
         DIRECTORY/config.json: quantization_config: is not a key that this version knows
         DIRECTORY/1_Pooling/config.json: pooling_mode_cls_token: only the mean over tokens is implemented

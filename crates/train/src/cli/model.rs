@@ -1,6 +1,7 @@
 //! Verbs that show what a model computes, so that anyone can hold a checkpoint against its Python reference.
 
 mod embed;
+mod export;
 mod generate;
 mod info;
 mod input;
@@ -30,9 +31,12 @@ pub(super) enum ModelVerb {
     #[command(after_help = "Examples:\n  \
         train model logits --model models/smollm2 --text 'def main(' --last\n  \
         train model logits --model models/smollm2 --ids 1,2,3 --positions 0,2 --top 5\n  \
-        train model logits --model models/smollm2 --ids 1,2,3 --json\n\n\
+        train model logits --model models/smollm2 --ids 1,2,3 --json\n  \
+        train model logits --model models/codet5 --source 'def <extra_id_0>' --text 'main' --top 5\n\n\
         Position 0 is the first token; its logits are those of the second. --json gives every logit. Text is read \
-        without special tokens around it; their spelling within it gives them.")]
+        without special tokens around it; their spelling within it gives them. \
+        An encoder-decoder reads --source first; the text is its target, before which it reads its start token as \
+        position 0.")]
     Logits(logits::LogitsArguments),
     /// Prints the vectors of texts.
     #[command(after_help = "Examples:\n  \
@@ -57,6 +61,15 @@ pub(super) enum ModelVerb {
         A text ends at the model's end of sequence, which is not shown, at --tokens-max, or where the model's context \
         is full.")]
     Generate(generate::GenerateArguments),
+    /// Writes a model for other programs, an adapter folded into its weights.
+    #[command(after_help = "Examples:\n  \
+        train model export --model models/smollm2 --output smollm2.gguf --format gguf-q8_0\n  \
+        train model export --model model.gguf --output model --format hf --precision bf16\n  \
+        train model export --model models/smollm2 --adapter checkpoints/lora --output merged --format hf\n  \
+        train model export --model models/minilm --output retriever --format sentence-transformers\n\n\
+        What is there already is never overwritten, and the output has its name only once it is whole. With an adapter, \
+        logits (or vectors) before and after folding are compared, and nothing is written if they drift apart.")]
+    Export(export::ExportArguments),
 }
 
 /// Which model, and how it is run.
@@ -84,6 +97,7 @@ pub(super) fn run(verb: &ModelVerb, out: &mut dyn Write) -> anyhow::Result<()> {
         ModelVerb::Embed(arguments) => embed::run(arguments, out),
         ModelVerb::Score(arguments) => score::run(arguments, out),
         ModelVerb::Generate(arguments) => generate::run(arguments, out),
+        ModelVerb::Export(arguments) => export::run(arguments, out),
     }
 }
 

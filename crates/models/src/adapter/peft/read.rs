@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
 use super::config::PeftConfig;
 use super::{CONFIG_FILE, PREFIX, ROWS, WEIGHTS_FILE, ending};
-use crate::adapter::attach::head;
+use crate::adapter::attach::{Adaptable, head};
 use crate::adapter::lora::HEAD;
 use crate::adapter::{Lora, TrainableRows};
-use crate::decoder::{Decoder, DecoderModel};
+use crate::decoder::Decoder;
+use crate::encoder::Encoder;
 use crate::linear::Linear;
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Checkpoint, TensorSource};
@@ -27,13 +27,7 @@ impl Decoder {
     /// Returns an error if a file is missing or damaged, if the configuration asks for what is not implemented, or if
     /// the tensors do not fit the model (all that do not are listed).
     pub fn load_peft(&mut self, directory: &Path) -> Result<()> {
-        let config = PeftConfig::load(&directory.join(CONFIG_FILE))?;
-        let checkpoint = Checkpoint::open(&directory.join(WEIGHTS_FILE))?;
-        let mut model = self.model().clone().no_grad();
-        let mut reader =
-            Reader { checkpoint: &checkpoint, config: &config, used: BTreeSet::new(), problems: Vec::new() };
-        reader.attach(&mut model)?;
-        reader.finish()?;
+        let (config, model) = attached(self.model(), directory)?;
         let tokenizer_path = directory.join("tokenizer.json");
         if tokenizer_path.exists() {
             let tokenizer = Tokenizer::load(directory)?;
@@ -50,6 +44,35 @@ impl Decoder {
     }
 }
 
+impl Encoder {
+    /// Freezes the model and attaches the adapter in a folder of `peft`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as [`Decoder::load_peft`] does, and if the adapter has rows for tokens beyond the vocabulary.
+    pub fn load_peft(&mut self, directory: &Path) -> Result<()> {
+        let (_config, mut model) = attached(&self.model, directory)?;
+        let (n, vocab_size) = (model.token_embedding().1.n(), self.vocabulary_size());
+        if n > vocab_size {
+            let message = format!("row {} is outside the vocabulary of {vocab_size}", n - 1);
+            return Err(Error::config(&directory.join(CONFIG_FILE), "trainable_token_indices", message));
+        }
+        self.model = model;
+        Ok(())
+    }
+}
+
+/// Returns a copy of `model`, frozen, with the adapter of a folder, and what the folder says of it.
+fn attached<M: Adaptable>(model: &M, directory: &Path) -> Result<(PeftConfig, M)> {
+    let config = PeftConfig::load(&directory.join(CONFIG_FILE))?;
+    let checkpoint = Checkpoint::open(&directory.join(WEIGHTS_FILE))?;
+    let mut model = model.clone().no_grad();
+    let mut reader = Reader { checkpoint: &checkpoint, config: &config, used: BTreeSet::new(), problems: Vec::new() };
+    reader.attach(&mut model)?;
+    reader.finish()?;
+    Ok((config, model))
+}
+
 struct Reader<'a> {
     checkpoint: &'a Checkpoint,
     config: &'a PeftConfig,
@@ -58,12 +81,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn attach(&mut self, model: &mut DecoderModel) -> Result<()> {
-        let network = model.network_mut();
-        for (name, linear) in network.linears() {
+    fn attach(&mut self, model: &mut impl Adaptable) -> Result<()> {
+        for (name, linear) in model.linears() {
             self.attach_lora(&name, linear)?;
         }
-        let (name, embedding) = network.token_embedding();
+        let (name, embedding) = model.token_embedding();
         if let Some(rows) = self.rows(name, true)? {
             let rows = self.fit(rows, &embedding.weight.val(), name);
             let size = self.size(embedding.n());
@@ -71,7 +93,7 @@ impl Reader<'_> {
             embedding.map_weight(&mut |table| grown(table, stored.clone(), size));
             embedding.rows = rows.map(|(values, tokens)| TrainableRows::from_values(values, &tokens));
         }
-        match head(network.linears()) {
+        match head(model.linears()) {
             Some(head) => {
                 let size = self.size(head.size()[1]);
                 let stored = self.whole_table(HEAD)?;

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::Args;
 use models::Decoder;
 use models::decoder::nll;
 use serde::Serialize;
 
-use super::input::{TextArguments, check_context};
+use super::input::{Ids, TextArguments, check_context, checked, encode};
 use super::{ModelArguments, Token};
 
 /// Arguments of `train model logits`.
@@ -18,6 +18,12 @@ pub(in crate::cli) struct LogitsArguments {
     model: ModelArguments,
     #[command(flatten)]
     text: TextArguments,
+    /// What an encoder-decoder reads before the text.
+    #[arg(long, conflicts_with = "source_ids", allow_hyphen_values = true)]
+    source: Option<String>,
+    /// The same as token ids, such as 1,2,3.
+    #[arg(long, value_name = "IDS", allow_hyphen_values = true)]
+    source_ids: Option<Ids>,
     /// Only the logits of what follows the whole text.
     #[arg(long, conflicts_with = "positions")]
     last: bool,
@@ -31,6 +37,8 @@ pub(in crate::cli) struct LogitsArguments {
 
 #[derive(Debug, Serialize)]
 struct Found {
+    /// Empty but for an encoder-decoder.
+    source_tokens: Vec<u32>,
     tokens: Vec<u32>,
     vocabulary_size: usize,
     positions: Vec<Row>,
@@ -55,16 +63,16 @@ struct Next {
 }
 
 pub(super) fn run(arguments: &LogitsArguments, out: &mut dyn Write) -> anyhow::Result<()> {
-    let decoder = arguments.model.decoder(arguments.text.reads_text())?;
-    ensure!(
-        decoder.model().network().start_token().is_none(),
-        "{} is an encoder-decoder, whose logits depend on a source: see `train model score --prompt SOURCE`",
-        arguments.model.model
-    );
-    let tokens = arguments.text.tokens(&decoder)?;
-    check_context(&decoder, tokens.len())?;
+    let decoder = arguments.model.decoder(arguments.text.reads_text() || arguments.source.is_some())?;
+    let source = arguments.source(&decoder)?;
+    let start = decoder.model().network().start_token();
+    let tokens: Vec<u32> = start.into_iter().chain(arguments.text.tokens(&decoder)?).collect();
+    check_context(&decoder, tokens.len().max(source.len()))?;
     let positions = arguments.positions(tokens.len())?;
-    let logits = decoder.logits_at(&tokens, &positions);
+    let logits = match start {
+        Some(_) => decoder.target_logits_at(&source, &tokens, &positions),
+        None => decoder.logits_at(&tokens, &positions),
+    };
     let position = |(position, logits): (usize, Vec<f32>)| Row {
         position,
         token: Token::new(&decoder, tokens[position]),
@@ -73,10 +81,28 @@ pub(super) fn run(arguments: &LogitsArguments, out: &mut dyn Write) -> anyhow::R
     };
     let positions: Vec<Row> = positions.into_iter().zip(logits).map(position).collect();
     let vocabulary_size = positions.first().map_or(0, |position| position.logits.len());
-    arguments.model.write(&Found { tokens, vocabulary_size, positions }, out, table)
+    arguments.model.write(&Found { source_tokens: source, tokens, vocabulary_size, positions }, out, table)
 }
 
 impl LogitsArguments {
+    /// Returns the source of an encoder-decoder, and nothing for another model.
+    fn source(&self, decoder: &Decoder) -> anyhow::Result<Vec<u32>> {
+        let source = match (&self.source, &self.source_ids) {
+            (Some(text), _) => Some(encode(decoder, text)?),
+            (_, Some(ids)) => Some(checked(decoder, ids.0.clone())?),
+            _ => None,
+        };
+        let model = &self.model.model;
+        match (decoder.model().network().start_token(), source) {
+            (Some(_), Some(source)) => Ok(source),
+            (Some(_), None) => {
+                bail!("{model} is an encoder-decoder, whose logits depend on a source: add --source or --source-ids")
+            }
+            (None, Some(_)) => bail!("{model} is a decoder alone and reads no source: put it before the text"),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
     fn positions(&self, n: usize) -> anyhow::Result<Vec<usize>> {
         if self.last {
             return Ok(vec![n - 1]);
