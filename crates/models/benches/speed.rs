@@ -1,7 +1,7 @@
 //! The time of encoding, scoring, decoding and training steps.
 //!
 //! ```text
-//! RETORT_MINILM=DIRECTORY RETORT_SMOLLM2=FILE.gguf cargo bench -p models
+//! RETORT_MINILM=DIRECTORY RETORT_SMOLLM2=FILE.gguf cargo bench -p models --bench speed -- [--sample-count 1] [NAME]
 //! ```
 //!
 //! A workload without its model is left out. `tests/bench/compare.py` runs the same workloads beside PyTorch.
@@ -28,5 +28,6 @@ fn available() -> impl Iterator<Item = &'static str> {
 #[divan::bench(args = available(), sample_count = 5, sample_size = 1)]
 fn workload(bencher: divan::Bencher, name: &str) {
     let mut workloads = Workloads::new(path_of("RETORT_MINILM"), path_of("RETORT_SMOLLM2"), 2);
-    bencher.bench_local(|| workloads.run(name));
+    workloads.load(name).expect("the model is where the environment says");
+    bencher.bench_local(|| workloads.run(name).expect("the workload is one that is listed"));
 }

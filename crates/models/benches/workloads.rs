@@ -32,6 +32,15 @@ impl Workloads {
         Self { encoder, decoder, loaded_encoder: None, loaded_decoder: None, adapted: None, workers }
     }
 
+    /// Loads the model of the workload `name`.
+    pub(crate) fn load(&mut self, name: &str) -> Result<(), String> {
+        match name {
+            "encode" | "contrastive" => self.encoder().map(drop),
+            "lora" => self.adapted().map(drop),
+            _ => self.decoder().map(drop),
+        }
+    }
+
     /// Runs the workload `name` once and returns a number that depends on all of it.
     pub(crate) fn run(&mut self, name: &str) -> Result<f64, String> {
         match name {

@@ -17,8 +17,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut workloads = Workloads::new(path_of("RETORT_MINILM"), path_of("RETORT_SMOLLM2"), n_workers);
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let loaded = workloads.load(line.trim());
         let (start, cpu_start) = (Instant::now(), cpu_seconds());
-        let result = workloads.run(line?.trim());
+        let result = loaded.and_then(|()| workloads.run(line.trim()));
         let (wall, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu_start);
         match result {
             Ok(sum) => writeln!(output, "{wall:.4} {cpu:.4} {sum}")?,

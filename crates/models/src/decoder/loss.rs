@@ -118,7 +118,7 @@ impl DecoderModel {
 
     /// Tells whether nothing is trained in the head and the norm before it.
     fn has_frozen_head(&self, hidden: &Tensor<2>) -> bool {
-        !self.logits(hidden.clone().detach().narrow(0, 0, 1)).is_tracked()
+        !self.logits(hidden.clone().detach().set_require_grad(false).narrow(0, 0, 1)).is_tracked()
     }
 
     /// Returns the summed NLL with its gradient computed at once, some rows at a time, so that neither the logits nor
