@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
 use super::config::PeftConfig;
-use super::{CONFIG_FILE, PREFIX, ROWS, WEIGHTS_FILE, ending};
+use super::{CONFIG_FILE, PREFIX, ROWS, SHARING, WEIGHTS_FILE, ending};
 use crate::adapter::attach::head;
 use crate::adapter::lora::HEAD;
 use crate::adapter::{Lora, TrainableRows};
@@ -60,6 +60,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn attach(&mut self, model: &mut DecoderModel) -> Result<()> {
         let network = model.network_mut();
+        let has_encoder = network.start_token().is_some();
         for (name, linear) in network.linears() {
             self.attach_lora(&name, linear)?;
         }
@@ -70,6 +71,10 @@ impl Reader<'_> {
             let stored = self.whole_table(name)?;
             embedding.map_weight(&mut |table| grown(table, stored.clone(), size));
             embedding.rows = rows.map(|(values, tokens)| TrainableRows::from_values(values, &tokens));
+            if has_encoder {
+                // Stored again for the encoder and for the decoder, which share the table.
+                self.used.extend(SHARING.iter().flat_map(|table| self.keys(table)).collect::<Vec<_>>());
+            }
         }
         match head(network.linears()) {
             Some(head) => {
