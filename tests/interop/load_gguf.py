@@ -14,9 +14,9 @@ from pathlib import Path
 import llama_cpp
 import numpy
 
-# The largest error of a logit by the type of the weights, as a share of the largest logit. llama.cpp rounds what it multiplies
-# the weights with to their type: to 11 bits for F16 (1/2048 of a value), to 8 bits for Q8_0 (1/254 of the largest of 32). The
-# rounding of a layer goes through the next; ten times that of one value leaves room for it.
+# The largest error of a logit by the type of the weights, as a share of the largest logit. llama.cpp rounds what it
+# multiplies the weights with to their type: to 11 bits for F16 (1/2048 of a value), to 8 bits for Q8_0 (1/254 of the
+# largest of 32). The rounding of a layer goes through the next; ten times that of one value leaves room for it.
 ERROR_MAX = {"f16": 10 / 2048, "q8_0": 10 / 254}
 
 
