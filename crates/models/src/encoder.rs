@@ -115,6 +115,9 @@ impl Encoder {
 
     /// Writes the encoder, adapters folded into its weights, as a directory that Python's `sentence-transformers` loads.
     ///
+    /// Its vectors are those of [`Self::candidate_tokens`] at the limit of the model, except that
+    /// `sentence-transformers` strips the white space around a text.
+    ///
     /// # Errors
     ///
     /// Returns an error if a file cannot be written.

@@ -27,6 +27,11 @@ pub(crate) trait Adaptable: Module {
 
     /// Returns the table of tokens under its name in the checkpoint.
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding);
+
+    /// Tells whether an encoder and a decoder share the table of tokens.
+    fn has_encoder(&self) -> bool {
+        false
+    }
 }
 
 impl Adaptable for DecoderModel {
@@ -36,6 +41,10 @@ impl Adaptable for DecoderModel {
 
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {
         self.network_mut().token_embedding()
+    }
+
+    fn has_encoder(&self) -> bool {
+        self.network().start_token().is_some()
     }
 }
 

@@ -26,6 +26,8 @@ const WEIGHTS_FILE: &str = "adapter_model.safetensors";
 /// What `peft` puts before the name of every layer.
 const PREFIX: &str = "base_model.model.";
 const ROWS: &str = "trainable_tokens_delta";
+/// The tables of an encoder-decoder that `peft` sees beside the one they share.
+const SHARING: [&str; 2] = ["encoder.embed_tokens", "decoder.embed_tokens"];
 
 /// What is attached to a model, apart from its values.
 #[derive(Debug, Default)]
@@ -106,6 +108,7 @@ fn collect(model: &mut impl Adaptable, has_head: bool) -> (Attached, BTreeMap<St
     let mut attached = Attached::default();
     let mut tensors = BTreeMap::new();
     let mut rows = Vec::new();
+    let has_encoder = model.has_encoder();
     for (name, linear) in model.linears() {
         if let Some(lora) = &linear.lora {
             tensors.insert(format!("{PREFIX}{name}.lora_A.weight"), host(lora.lora_a.val()));
@@ -125,9 +128,11 @@ fn collect(model: &mut impl Adaptable, has_head: bool) -> (Attached, BTreeMap<St
         attached.tables.insert(ending(&name).to_owned(), rows.tokens().to_vec());
     }
     let embedding = format!("{PREFIX}{name}.{ROWS}");
-    if let Some(rows) = tensors.get(&embedding).cloned().filter(|_| has_head && !attached.all.contains(HEAD)) {
-        // Without layers, `peft` stores the rows of a tied head a second time and asks for them.
-        tensors.insert(format!("{PREFIX}{HEAD}.{ROWS}"), rows);
+    if let Some(rows) = tensors.get(&embedding).cloned() {
+        // Without layers, `peft` stores the rows again for what is tied to the embedding, and asks for them.
+        let head = [HEAD].into_iter().filter(|_| has_head && !attached.all.contains(HEAD));
+        let tables = SHARING.into_iter().filter(|_| has_encoder);
+        tensors.extend(head.chain(tables).map(|tied| (format!("{PREFIX}{tied}.{ROWS}"), rows.clone())));
     }
     (attached, tensors)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::tensor::{Tensor, TensorData};
 
 use super::config::PeftConfig;
-use super::{CONFIG_FILE, PREFIX, ROWS, WEIGHTS_FILE, ending};
+use super::{CONFIG_FILE, PREFIX, ROWS, SHARING, WEIGHTS_FILE, ending};
 use crate::adapter::attach::{Adaptable, head};
 use crate::adapter::lora::HEAD;
 use crate::adapter::{Lora, TrainableRows};
@@ -82,6 +82,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn attach(&mut self, model: &mut impl Adaptable) -> Result<()> {
+        let has_encoder = model.has_encoder();
         for (name, linear) in model.linears() {
             self.attach_lora(&name, linear)?;
         }
@@ -92,6 +93,10 @@ impl Reader<'_> {
             let stored = self.whole_table(name)?;
             embedding.map_weight(&mut |table| grown(table, stored.clone(), size));
             embedding.rows = rows.map(|(values, tokens)| TrainableRows::from_values(values, &tokens));
+            if has_encoder {
+                // Stored again for the encoder and for the decoder, which share the table.
+                self.used.extend(SHARING.iter().flat_map(|table| self.keys(table)).collect::<Vec<_>>());
+            }
         }
         match head(model.linears()) {
             Some(head) => {

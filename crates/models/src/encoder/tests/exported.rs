@@ -6,7 +6,9 @@ use super::*;
 use crate::export::{read_json, write_json};
 use crate::interop::Output;
 
-/// Saves an encoder with the tokens and the vectors of texts; the last is longer than the encoder reads.
+/// Saves an encoder with the tokens and the vectors of texts, the last of which is longer than the encoder reads.
+///
+/// The texts neither begin nor end with spaces, which `sentence-transformers` strips.
 fn export(encoder: &Encoder, name: &str, texts: &[&str]) {
     let output = Output::new(&format!("{name}_encoder"));
     let directory = output.path().join("sentence_transformer");
@@ -59,7 +61,7 @@ fn an_exported_encoder_states_its_template_and_vectors() {
     assert_eq!(roberta.template.before.len(), 1);
     export(&roberta, "roberta", &TEXTS);
     let bytes = random_encoder(&device());
-    export(&bytes, "bert_bytes", &["def main(path):\n    return path", "ä b\t", "", " x"]);
+    export(&bytes, "bert_bytes", &["def main(path):\n    return path", "ä b\tc", "", "a  b"]);
 }
 
 #[cfg(feature = "golden")]
