@@ -109,9 +109,12 @@ fn an_encoder_is_written_for_sentence_transformers() {
 
 #[test]
 fn what_cannot_be_written_is_one_clear_message_and_leaves_nothing() {
-    let (decoder, encoder, out) = (decoder(), encoder(), tempfile::tempdir().unwrap());
-    let (decoder, encoder) = (decoder.path(), encoder.path());
+    let (llama, bert, out) = (decoder(), encoder(), tempfile::tempdir().unwrap());
+    let (decoder, encoder) = (llama.path(), bert.path());
     let (gpt2, _) = golden("gpt2_tiny");
+    let other = self::decoder();
+    let config = fs::read_to_string(other.path().join("config.json")).unwrap();
+    fs::write(other.path().join("config.json"), config.replace("\"llama\"", "\"gpt2\"")).unwrap();
     let new = out.path().join("new");
     let nowhere = out.path().join("no/where");
     for (model, output, arguments, message) in [
@@ -126,7 +129,8 @@ fn what_cannot_be_written_is_one_clear_message_and_leaves_nothing() {
         (decoder, &new, &["--format", "hf", "--shard-mb", "0"], "0 is not in 1..=1000000"),
         (decoder, &new, &["--format", "hf", "--drift-max", "1"], "--adapter"),
         (decoder, &new, &["--format", "hf", "--adapter", "no/such"], "no/such/adapter_config.json"),
-        (&gpt2, &new, &["--format", "gguf-f16"], "architecture `gpt2` is not supported, only llama, qwen2"),
+        (&gpt2, &new, &["--format", "gguf-f16"], "gpt2_tiny/tokenizer.json"),
+        (other.path(), &new, &["--format", "gguf-f16"], "architecture `gpt2` is not supported, only llama, qwen2"),
         (&new, &nowhere, &["--format", "hf"], "there is no directory"),
     ] {
         let error = refused(model, output, arguments);
