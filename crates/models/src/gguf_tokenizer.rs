@@ -1,7 +1,7 @@
 //! The tokenizer that the metadata of a GGUF file describe.
 //!
 //! Tokens and merges (or the scores that order merges) are stored as such; how text is cut before merging is stored
-//! only as a name, see [`cuts`].
+//! only as a name, see `cuts`.
 
 mod byte_pairs;
 pub(crate) mod cuts;

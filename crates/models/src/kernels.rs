@@ -1,7 +1,7 @@
 //! The hot spots of a network as functions over tensors, each a few passes over memory on a CPU.
 //!
 //! On a CPU, in `f32`, each function is one operation with a hand-written gradient; elsewhere it is the composition of
-//! burn's operations in [`plain`], which is also what the tests hold the kernels against. Kernels share work with the
+//! burn's operations in `kernels::plain`, which is also what the tests hold the kernels against. Kernels share work with the
 //! threads of the rayon pool they run in; their results do not depend on the number of threads, but in the last bits on
 //! the width of the processor's vectors.
 

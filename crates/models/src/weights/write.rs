@@ -28,7 +28,7 @@ pub fn write(path: &Path, tensors: &BTreeMap<String, HostTensor>) -> Result<()> 
     write_as(path, tensors, Precision::F32)
 }
 
-/// Writes `tensors` as [`write`] does, each number rounded to `precision`.
+/// Writes `tensors` as [`write()`] does, each number rounded to `precision`.
 ///
 /// # Errors
 ///
