@@ -1,6 +1,7 @@
-//! Every network on a GPU, or on software Vulkan, as on the CPU: forward passes, and the gradients of training steps.
+//! Networks on a GPU, or on software Vulkan, as on the CPU: forward passes, and the gradients of training steps.
 //!
-//! These run burn's kernels for GPUs with fusion and autotune, which no other test does.
+//! These run burn's kernels for GPUs with fusion and autotune, which no other test does. Kernels are compiled and tuned as
+//! they are met, minutes for each network on software Vulkan, so that a few networks stand for all.
 
 use std::collections::BTreeMap;
 
@@ -30,10 +31,8 @@ fn model(name: &str, device: &Device) -> DecoderModel {
 }
 
 #[test]
-fn every_architecture_gives_the_logits_of_transformers() {
-    let architectures =
-        ["codegen_tiny", "gpt2_tiny", "gpt_bigcode_multi_query", "llama_scaled", "qwen2_window", "starcoder2_window"];
-    for name in architectures {
+fn decoders_give_the_logits_of_transformers() {
+    for name in ["gpt2_tiny", "llama_scaled"] {
         Golden::load(name).check(&model(name, &gpu()));
     }
 }
@@ -108,9 +107,7 @@ fn assert_alike(name: &str, config: Option<&AdapterConfig>) {
 
 #[test]
 fn the_gradients_of_full_training_are_those_of_the_cpu() {
-    for name in ["gpt2_tiny", "t5_relu_tied"] {
-        assert_alike(name, None);
-    }
+    assert_alike("gpt2_tiny", None);
 }
 
 #[test]
