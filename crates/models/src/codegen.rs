@@ -17,6 +17,7 @@ pub use config::CodeGenConfig;
 use crate::activation::Activation;
 use crate::attention::{attend, merge_heads, split_heads};
 use crate::cache::KeyValues;
+use crate::decoder::network::named_linears;
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::{Dropout, drop_out};
 use crate::embedding::Embedding;
@@ -93,11 +94,8 @@ impl Network for CodeGen {
     }
 
     fn linears(&mut self) -> Vec<(String, &mut Linear)> {
-        let layers = self.transformer.h.iter_mut().enumerate();
-        let named = layers.flat_map(|(index, layer)| {
-            layer.linears().into_iter().map(move |(name, linear)| (format!("transformer.h.{index}.{name}"), linear))
-        });
-        named.chain([("lm_head".to_owned(), &mut self.lm_head)]).collect()
+        let layers = self.transformer.h.iter_mut().map(CodeGenBlock::linears);
+        named_linears("transformer.h", layers, Some(&mut self.lm_head))
     }
 }
 

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 pub(crate) mod load;
 mod logits;
 mod loss;
-mod network;
+pub(crate) mod network;
 mod recompute;
 
 pub use loss::CountedSequence;

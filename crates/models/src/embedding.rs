@@ -5,7 +5,7 @@ use burn::tensor::{DType, Device, Tensor};
 
 use crate::adapter::TrainableRows;
 use crate::kernels;
-use crate::linear::{Precision, product};
+use crate::linear::product;
 use crate::weights::{change, unloaded};
 
 /// A table of one vector per token (or position).
@@ -15,15 +15,13 @@ pub struct Embedding {
     pub weight: Param<Tensor<2>>,
     /// Rows that are trained in place of the table's.
     pub rows: Option<TrainableRows>,
-    #[module(skip)]
-    precision: Precision,
 }
 
 impl Embedding {
     /// Creates a table whose vectors are yet to be loaded.
     #[must_use]
     pub fn new(n: usize, width: usize, device: &Device) -> Self {
-        Self { weight: unloaded([n, width], device), rows: None, precision: Precision::F32 }
+        Self { weight: unloaded([n, width], device), rows: None }
     }
 
     /// Returns the number of vectors.
@@ -36,11 +34,6 @@ impl Embedding {
     #[must_use]
     pub fn device(&self) -> Device {
         self.weight.lazy_device()
-    }
-
-    /// Sets the type in which [`Self::products`] are computed.
-    pub fn set_precision(&mut self, precision: Precision) {
-        self.precision = precision;
     }
 
     /// Puts trained rows into the table.
@@ -78,7 +71,7 @@ impl Embedding {
     /// - returns: `[n, vocabulary]`
     #[must_use]
     pub fn products(&self, input: Tensor<2>) -> Tensor<2> {
-        let products = product(input.clone(), self.weight.val(), self.precision);
+        let products = product(input.clone(), self.weight.val());
         match &self.rows {
             Some(rows) => rows.replace_products(products, input),
             None => products,

@@ -78,12 +78,17 @@ pub(crate) fn model_of(name: &str, tensors: BTreeMap<String, HostTensor>, device
 }
 
 pub(crate) fn build(name: &str, changes: &Value, source: &impl TensorSource, device: &Device) -> Result<DecoderModel> {
+    load::network(fields(name, changes), source, device)
+}
+
+/// Returns the configuration of a tiny checkpoint with other values for some keys, null for none.
+pub(crate) fn fields(name: &str, changes: &Value) -> Fields {
     let path = directory(name).join("config.json");
     let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     for (key, value) in changes.as_object().unwrap() {
         config[key] = value.clone();
     }
-    load::network(Fields::new(config, &path).unwrap(), source, device)
+    Fields::new(config, &path).unwrap()
 }
 
 /// Checks that every change of the configuration is refused, with the words of an error that name the key.

@@ -17,6 +17,7 @@ pub use config::{Gpt2Config, GptSizes};
 use crate::activation::Activation;
 use crate::attention::{attend, merge_heads, split_heads};
 use crate::cache::KeyValues;
+use crate::decoder::network::{head_or_table, named_linears};
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::{Dropout, drop_out};
 use crate::embedding::Embedding;
@@ -100,11 +101,7 @@ impl Network for Gpt2 {
     }
 
     fn head(&self, hidden: Tensor<2>) -> Tensor<2> {
-        let hidden = self.transformer.ln_f.forward(hidden);
-        match &self.lm_head {
-            Some(head) => head.forward(hidden, None),
-            None => self.transformer.wte.products(hidden),
-        }
+        head_or_table(self.transformer.ln_f.forward(hidden), self.lm_head.as_ref(), &self.transformer.wte)
     }
 
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {
@@ -112,11 +109,8 @@ impl Network for Gpt2 {
     }
 
     fn linears(&mut self) -> Vec<(String, &mut Linear)> {
-        let layers = self.transformer.h.iter_mut().enumerate();
-        let named = layers.flat_map(|(index, layer)| {
-            layer.linears().into_iter().map(move |(name, linear)| (format!("transformer.h.{index}.{name}"), linear))
-        });
-        named.chain(self.lm_head.as_mut().map(|head| ("lm_head".to_owned(), head))).collect()
+        let layers = self.transformer.h.iter_mut().map(Gpt2Block::linears);
+        named_linears("transformer.h", layers, self.lm_head.as_mut())
     }
 }
 

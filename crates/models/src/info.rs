@@ -194,7 +194,7 @@ mod tests {
             config[key] = size.into();
         }
         write_json(&path, &config).unwrap();
-        let model = Llama::new(&LlamaConfig::load(&path).unwrap(), &device());
+        let model = Llama::new(&LlamaConfig::read(crate::config::Fields::load(&path).unwrap()).unwrap(), &device());
         let (mut header, mut end) = (serde_json::Map::new(), 0);
         for (name, shape) in weights::parameters(&model, &names()) {
             let start = end;

@@ -73,12 +73,6 @@ pub fn activate<const D: usize>(input: Tensor<D>, bias: Option<Tensor<1>>, activ
     plain::activate(input, bias, activation)
 }
 
-/// Returns the exact GELU.
-#[must_use]
-pub fn gelu<const D: usize>(input: Tensor<D>) -> Tensor<D> {
-    activate(input, None, Activation::Gelu)
-}
-
 /// Returns `activation(gate) * up`.
 ///
 /// # Shapes

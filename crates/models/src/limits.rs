@@ -34,6 +34,22 @@ pub(crate) fn check_sizes_and_layers(path: &Path, sizes: &[(&str, usize)], layer
     Ok(())
 }
 
+/// Checks that groups of heads share keys evenly and that components of a head rotate in pairs; `path` is named in
+/// errors.
+///
+/// # Errors
+///
+/// Returns an error that names the first key that does not fit.
+pub(crate) fn check_heads(path: &Path, heads: usize, key_value_heads: usize, head_dim: usize) -> Result<()> {
+    if !heads.is_multiple_of(key_value_heads) {
+        return Err(Error::config(path, "num_key_value_heads", format!("does not divide {heads} heads")));
+    }
+    if !head_dim.is_multiple_of(2) {
+        return Err(Error::config(path, "head_dim", "is odd"));
+    }
+    Ok(())
+}
+
 /// Checks that a constant is a positive number; `path` is named in errors.
 ///
 /// # Errors

@@ -52,8 +52,6 @@ pub struct Linear {
     pub rows: Option<TrainableRows>,
     #[module(skip)]
     layout: Layout,
-    #[module(skip)]
-    precision: Precision,
 }
 
 impl Linear {
@@ -66,7 +64,6 @@ impl Linear {
             lora: None,
             rows: None,
             layout: Layout::OutIn,
-            precision: Precision::F32,
         }
     }
 
@@ -94,11 +91,6 @@ impl Linear {
             Layout::OutIn => [second, first],
             Layout::InOut => [first, second],
         }
-    }
-
-    /// Sets the type in which the product is computed.
-    pub fn set_precision(&mut self, precision: Precision) {
-        self.precision = precision;
     }
 
     /// Applies the layer to every row; the masks of an adapter's dropout come from `dropout`.
@@ -155,23 +147,22 @@ impl Linear {
 
     fn product(&self, input: Tensor<2>) -> Tensor<2> {
         match self.layout {
-            Layout::OutIn => product(input, self.weight.val(), self.precision),
-            Layout::InOut => product(input, self.weight.val().transpose(), self.precision),
+            Layout::OutIn => product(input, self.weight.val()),
+            Layout::InOut => product(input, self.weight.val().transpose()),
         }
     }
 }
 
-/// Multiplies by the transpose of a weight in `precision`, or in the weight's own type if that is shorter; the result is
-/// `f32`.
+/// Multiplies by the transpose of a weight in the type that the weight is kept in; the result is `f32`.
 ///
 /// # Shapes
 ///
 /// - `input`: `[rows, in]`
 /// - `weight`: `[out, in]`
 /// - returns: `[rows, out]`
-pub(crate) fn product(input: Tensor<2>, weight: Tensor<2>, precision: Precision) -> Tensor<2> {
-    if precision == Precision::F32 && weight.dtype() == DType::F32 {
+pub(crate) fn product(input: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
+    if weight.dtype() == DType::F32 {
         return kernels::product(input, weight);
     }
-    input.cast(DType::BF16).matmul(weight.cast(DType::BF16).transpose()).cast(DType::F32)
+    input.cast(DType::BF16).matmul(weight.transpose()).cast(DType::F32)
 }

@@ -16,6 +16,7 @@ pub use config::LlamaConfig;
 
 use crate::attention::{Mask, attend, merge_heads, split_heads};
 use crate::cache::KeyValues;
+use crate::decoder::network::{head_or_table, named_linears};
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
@@ -84,11 +85,7 @@ impl Network for Llama {
     }
 
     fn head(&self, hidden: Tensor<2>) -> Tensor<2> {
-        let hidden = self.model.norm.forward(hidden);
-        match &self.lm_head {
-            Some(head) => head.forward(hidden, None),
-            None => self.model.embed_tokens.products(hidden),
-        }
+        head_or_table(self.model.norm.forward(hidden), self.lm_head.as_ref(), &self.model.embed_tokens)
     }
 
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {
@@ -96,11 +93,8 @@ impl Network for Llama {
     }
 
     fn linears(&mut self) -> Vec<(String, &mut Linear)> {
-        let layers = self.model.layers.iter_mut().enumerate();
-        let named = layers.flat_map(|(index, layer)| {
-            layer.linears().map(move |(name, linear)| (format!("model.layers.{index}.{name}"), linear))
-        });
-        named.chain(self.lm_head.as_mut().map(|head| ("lm_head".to_owned(), head))).collect()
+        let layers = self.model.layers.iter_mut().map(LlamaDecoderLayer::linears);
+        named_linears("model.layers", layers, self.lm_head.as_mut())
     }
 }
 

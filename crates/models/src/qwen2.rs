@@ -14,6 +14,7 @@ mod config;
 pub use config::Qwen2Config;
 
 use crate::cache::KeyValues;
+use crate::decoder::network::{head_or_table, named_linears};
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::Dropout;
 use crate::embedding::Embedding;
@@ -100,11 +101,7 @@ impl Network for Qwen2 {
     }
 
     fn head(&self, hidden: Tensor<2>) -> Tensor<2> {
-        let hidden = self.model.norm.forward(hidden);
-        match &self.lm_head {
-            Some(head) => head.forward(hidden, None),
-            None => self.model.embed_tokens.products(hidden),
-        }
+        head_or_table(self.model.norm.forward(hidden), self.lm_head.as_ref(), &self.model.embed_tokens)
     }
 
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {
@@ -112,11 +109,8 @@ impl Network for Qwen2 {
     }
 
     fn linears(&mut self) -> Vec<(String, &mut Linear)> {
-        let layers = self.model.layers.iter_mut().enumerate();
-        let named = layers.flat_map(|(index, layer)| {
-            layer.linears().map(move |(name, linear)| (format!("model.layers.{index}.{name}"), linear))
-        });
-        named.chain(self.lm_head.as_mut().map(|head| ("lm_head".to_owned(), head))).collect()
+        let layers = self.model.layers.iter_mut().map(LlamaDecoderLayer::linears);
+        named_linears("model.layers", layers, self.lm_head.as_mut())
     }
 }
 

@@ -15,6 +15,7 @@ pub use config::Starcoder2Config;
 
 use crate::activation::Activation;
 use crate::cache::KeyValues;
+use crate::decoder::network::{head_or_table, named_linears};
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::{Dropout, drop_out};
 use crate::embedding::Embedding;
@@ -82,11 +83,7 @@ impl Network for Starcoder2 {
     }
 
     fn head(&self, hidden: Tensor<2>) -> Tensor<2> {
-        let hidden = self.model.norm.forward(hidden);
-        match &self.lm_head {
-            Some(head) => head.forward(hidden, None),
-            None => self.model.embed_tokens.products(hidden),
-        }
+        head_or_table(self.model.norm.forward(hidden), self.lm_head.as_ref(), &self.model.embed_tokens)
     }
 
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {
@@ -94,11 +91,8 @@ impl Network for Starcoder2 {
     }
 
     fn linears(&mut self) -> Vec<(String, &mut Linear)> {
-        let layers = self.model.layers.iter_mut().enumerate();
-        let named = layers.flat_map(|(index, layer)| {
-            layer.linears().map(move |(name, linear)| (format!("model.layers.{index}.{name}"), linear))
-        });
-        named.chain(self.lm_head.as_mut().map(|head| ("lm_head".to_owned(), head))).collect()
+        let layers = self.model.layers.iter_mut().map(Starcoder2DecoderLayer::linears);
+        named_linears("model.layers", layers, self.lm_head.as_mut())
     }
 }
 

@@ -28,6 +28,7 @@ pub use layers::{T5DenseReluDense, T5LayerCrossAttention, T5LayerFF, T5LayerSelf
 pub(crate) use tied::{check_copies, is_copy};
 
 use crate::cache::{KeyValues, Source};
+use crate::decoder::network::head_or_table;
 use crate::decoder::{Network, NetworkShape};
 use crate::dropout::{Dropout, drop_out};
 use crate::embedding::Embedding;
@@ -137,10 +138,7 @@ impl Network for T5 {
         } else {
             hidden
         };
-        match &self.lm_head {
-            Some(head) => head.forward(hidden, None),
-            None => self.shared.products(hidden),
-        }
+        head_or_table(hidden, self.lm_head.as_ref(), &self.shared)
     }
 
     fn token_embedding(&mut self) -> (&'static str, &mut Embedding) {

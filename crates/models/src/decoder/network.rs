@@ -91,6 +91,26 @@ pub trait Network {
     fn linears(&mut self) -> Vec<(String, &mut Linear)>;
 }
 
+/// Returns logits from normalized hidden states: by the head, or by the table of tokens that it is tied to.
+pub(crate) fn head_or_table(hidden: Tensor<2>, head: Option<&Linear>, table: &Embedding) -> Tensor<2> {
+    match head {
+        Some(head) => head.forward(hidden, None),
+        None => table.products(hidden),
+    }
+}
+
+/// Returns the linear layers of each layer under `PREFIX.INDEX.NAME`, and the head.
+pub(crate) fn named_linears<'a, L: IntoIterator<Item = (&'static str, &'a mut Linear)>>(
+    prefix: &str,
+    layers: impl Iterator<Item = L>,
+    head: Option<&'a mut Linear>,
+) -> Vec<(String, &'a mut Linear)> {
+    let named = layers.enumerate().flat_map(|(index, layer)| {
+        layer.into_iter().map(move |(name, linear)| (format!("{prefix}.{index}.{name}"), linear))
+    });
+    named.chain(head.map(|head| ("lm_head".to_owned(), head))).collect()
+}
+
 /// A decoder of any architecture.
 #[derive(Module, Debug)]
 pub enum DecoderModel {

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::Gguf;
 use super::family::tests::grouped_as_gguf;
 use super::sample::{Sample, write};
+use crate::config::Fields;
 use crate::gguf_tokenizer;
 use crate::llama::LlamaConfig;
 use crate::tokenizer::Tokenizer;
@@ -22,7 +23,7 @@ fn read_all(path: &Path) -> crate::Result<()> {
     tensors.shapes().keys().try_for_each(|name| tensors.read(name).map(drop))?;
     let tokenizer = gguf_tokenizer::tokenizer(&gguf)?;
     Tokenizer::from_inner(tokenizer, path)?;
-    LlamaConfig::from_value(config, path).map(drop)
+    LlamaConfig::read(Fields::new(config, path)?).map(drop)
 }
 
 /// A decoder with byte-level BPE and a tensor of every type.
@@ -72,7 +73,7 @@ proptest! {
             bytes[index.index(end)] = value;
         }
         let (_guard, path) = write(&bytes);
-        prop_assert!(read_all(&path).is_ok() || read_all(&path).is_err());
+        drop(read_all(&path));
     }
 
     #[test]
@@ -84,7 +85,7 @@ proptest! {
         let at = index.index(BYTE_PAIRS.header_bytes() - 8);
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
         let (_guard, path) = write(&bytes);
-        prop_assert!(read_all(&path).is_ok() || read_all(&path).is_err());
+        drop(read_all(&path));
     }
 
     #[test]

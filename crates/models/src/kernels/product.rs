@@ -9,7 +9,7 @@ use burn::backend::ops::FloatTensorOps;
 use super::lanes::{add, dot, for_chunks, rows_per_task, vectorized};
 use super::operation::{Operation, contiguous, flex, shape, values};
 
-/// Rows up to which a product reads its weight slower than it could.
+/// Up to so many rows, a product is bound by how fast its weight is read.
 const FEW_ROWS: usize = 2;
 
 /// Rows `[rows, in]` times the transpose of a weight `[out, in]`.

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::config::Fields;
 use crate::rope::{Pairing, Rope, RopeScaling};
-use crate::{Error, Result, limits};
+use crate::{Result, limits};
 
 /// The sizes and constants of a Llama decoder, named as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,24 +44,6 @@ pub struct LlamaConfig {
 }
 
 impl LlamaConfig {
-    /// Reads `config.json`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read, or asks for a computation that is not implemented.
-    pub fn load(path: &Path) -> Result<Self> {
-        Self::read(Fields::load(path)?)
-    }
-
-    /// Reads the content of `config.json`; `path` is what errors name as its origin.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the configuration asks for a computation that is not implemented.
-    pub fn from_value(value: Value, path: &Path) -> Result<Self> {
-        Self::read(Fields::new(value, path)?)
-    }
-
     pub(crate) fn read(mut fields: Fields) -> Result<Self> {
         let model_type = fields.model_type()?;
         if model_type != "llama" {
@@ -113,13 +93,7 @@ impl LlamaConfig {
             ("max_position_embeddings", self.max_position_embeddings),
         ];
         limits::check_sizes(path, &sizes, self.num_hidden_layers)?;
-        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
-            let message = format!("does not divide {} heads", self.num_attention_heads);
-            return Err(Error::config(path, "num_key_value_heads", message));
-        }
-        if !self.head_dim.is_multiple_of(2) {
-            return Err(Error::config(path, "head_dim", "is odd"));
-        }
+        limits::check_heads(path, self.num_attention_heads, self.num_key_value_heads, self.head_dim)?;
         limits::check_positive(path, "rms_norm_eps", self.rms_norm_eps)
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Qwen2Config;
-use crate::golden::{Golden, assert_close, directory, logits, model};
+use crate::golden::{Golden, assert_close, logits, model};
 use crate::pass::{Padding, Rows};
 use crate::rope::RopeScaling;
 
@@ -36,12 +36,7 @@ fn cached_equals_uncached_beyond_the_window() {
 }
 
 fn config_with(name: &str, changes: &Value) -> crate::Result<Qwen2Config> {
-    let path = directory(name).join("config.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    for (key, value) in changes.as_object().unwrap() {
-        config[key] = value.clone();
-    }
-    Qwen2Config::from_value(config, &path)
+    Qwen2Config::read(crate::golden::fields(name, changes))
 }
 
 #[test]

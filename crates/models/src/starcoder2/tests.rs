@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Starcoder2Config;
-use crate::golden::{Golden, assert_close, directory, logits, model};
+use crate::golden::{Golden, assert_close, logits, model};
 use crate::pass::{Padding, Rows};
 
 const NAMES: [&str; 2] = ["starcoder2_window", "starcoder2_no_bias"];
@@ -37,12 +37,7 @@ fn cached_equals_uncached_beyond_the_window() {
 }
 
 fn config_with(changes: &Value) -> crate::Result<Starcoder2Config> {
-    let path = directory("starcoder2_window").join("config.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    for (key, value) in changes.as_object().unwrap() {
-        config[key] = value.clone();
-    }
-    Starcoder2Config::from_value(config, &path)
+    Starcoder2Config::read(crate::golden::fields("starcoder2_window", changes))
 }
 
 #[test]

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::activation::Activation;
 use crate::config::Fields;
 use crate::{Error, Result, limits};
@@ -50,24 +48,6 @@ pub struct T5Config {
 }
 
 impl T5Config {
-    /// Reads `config.json`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read, or asks for a computation that is not implemented.
-    pub fn load(path: &Path) -> Result<Self> {
-        Self::read(Fields::load(path)?)
-    }
-
-    /// Reads the content of `config.json`; `path` is what errors name as its origin.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the configuration asks for a computation that is not implemented.
-    pub fn from_value(value: Value, path: &Path) -> Result<Self> {
-        Self::read(Fields::new(value, path)?)
-    }
-
     pub(crate) fn read(mut fields: Fields) -> Result<Self> {
         let model_type = fields.model_type()?;
         if model_type != "t5" {

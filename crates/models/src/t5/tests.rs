@@ -237,12 +237,7 @@ fn a_source_text_beyond_the_limit_is_a_bug() {
 }
 
 fn config_with(changes: &Value) -> crate::Result<T5Config> {
-    let path = directory("t5_relu_tied").join("config.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    for (key, value) in changes.as_object().unwrap() {
-        config[key] = value.clone();
-    }
-    T5Config::from_value(config, &path)
+    T5Config::read(crate::golden::fields("t5_relu_tied", changes))
 }
 
 #[test]

@@ -227,7 +227,7 @@ proptest! {
         std::fs::write(&path, bytes).unwrap();
         if let Ok(checkpoint) = Checkpoint::open(&path) {
             for name in checkpoint.shapes().keys() {
-                prop_assert!(checkpoint.read(name).is_ok() || checkpoint.read(name).is_err());
+                drop(checkpoint.read(name));
             }
         }
     }
