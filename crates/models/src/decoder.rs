@@ -11,6 +11,7 @@ mod loss;
 pub(crate) mod network;
 mod recompute;
 
+use loss::Counted;
 pub use loss::CountedSequence;
 pub use network::{DecoderModel, Network, NetworkShape};
 
@@ -251,9 +252,8 @@ impl Decoder {
         if sequences.iter().all(|sequence| sequence.target.is_empty()) {
             return vec![Vec::new(); sequences.len()];
         }
-        let (hidden, indices) = self.hidden_before_targets(sequences, None);
-        let targets: Vec<u32> = sequences.iter().flat_map(|sequence| sequence.target.iter().copied()).collect();
-        let nlls = self.nll_at(&hidden, &indices, &targets);
+        let counted = self.counted(sequences);
+        let nlls = self.nll_at(&self.model.hidden_of(&counted, None), &counted.indices, &counted.targets);
         split(&nlls, sequences.iter().map(|sequence| sequence.target.len()))
     }
 
@@ -272,39 +272,18 @@ impl Decoder {
     pub fn hidden_before_targets(
         &self,
         sequences: &[ScoredSequence],
-        mut dropout: Option<&mut Dropout>,
+        dropout: Option<&mut Dropout>,
     ) -> (Tensor<2>, Vec<u32>) {
-        assert!(sequences.iter().all(|sequence| !sequence.prompt.is_empty()), "a prompt holds at least one token");
-        let Some(start) = self.model.network().start_token() else {
-            let prompts: Vec<&[u32]> = sequences.iter().map(|sequence| sequence.prompt.as_slice()).collect();
-            let (rows, indices) = self.rows_before_targets(&prompts, sequences);
-            return (self.model.hidden(rows, None, dropout), indices);
-        };
-        let sources: Vec<&[u32]> = sequences.iter().map(|sequence| sequence.prompt.as_slice()).collect();
-        let sources = Rows::new(&sources, Padding::Right);
-        self.check(&sources, sources.length());
-        let mut cache = self.new_cache();
-        let _starts = self.model.read_source(sources, &mut cache, dropout.as_deref_mut());
-        let (rows, indices) = self.rows_before_targets(&vec![[start].as_slice(); sequences.len()], sequences);
-        (self.model.hidden(rows, Some(&mut cache), dropout), indices)
+        let counted = self.counted(sequences);
+        (self.model.hidden_of(&counted, dropout), counted.indices)
     }
 
-    /// Returns what the decoder reads, a prompt and all but the last token of its target, and where among it the tokens
-    /// before target tokens are.
-    fn rows_before_targets(&self, prompts: &[&[u32]], sequences: &[ScoredSequence]) -> (Rows, Vec<u32>) {
-        let read = |(prompt, sequence): (&&[u32], &ScoredSequence)| -> Vec<u32> {
-            let n = prompt.len() + sequence.target.len().saturating_sub(1);
-            prompt.iter().chain(&sequence.target).take(n).copied().collect()
-        };
-        let rows = prompts.iter().zip(sequences).map(read).collect::<Vec<_>>();
-        let rows = Rows::new(&rows, Padding::Right);
-        self.check(&rows, rows.length());
-        let before_target = |(row, (prompt, sequence)): (usize, (&&[u32], &ScoredSequence))| {
-            let first = rows.span(row).start + prompt.len() - 1;
-            first as u32..(first + sequence.target.len()) as u32
-        };
-        let indices = prompts.iter().zip(sequences).enumerate().flat_map(before_target).collect();
-        (rows, indices)
+    fn counted(&self, sequences: &[ScoredSequence]) -> Counted {
+        assert!(sequences.iter().all(|sequence| !sequence.prompt.is_empty()), "a prompt holds at least one token");
+        let sequences: Vec<CountedSequence> = sequences.iter().map(CountedSequence::from).collect();
+        let counted = Counted::new(&sequences, self.model.network().start_token());
+        self.check_counted(&counted);
+        counted
     }
 
     /// Returns the NLL in nats of the token that follows each of the selected rows of `hidden`.

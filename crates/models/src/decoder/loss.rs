@@ -9,7 +9,7 @@ use crate::kernels;
 use crate::pass::{Padding, Rows};
 
 /// Rows of logits held at once: at a vocabulary of 50,000, 512 rows are 102 MB. Fewer would read the head more often.
-pub(super) const LOGIT_ROWS_MAX: usize = 512;
+pub(super) const LOSS_ROWS_MAX: usize = 512;
 
 /// A text of which some tokens count in the loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,35 +27,57 @@ impl From<&ScoredSequence> for CountedSequence {
     }
 }
 
+impl CountedSequence {
+    /// Returns what precedes the last token that counts.
+    fn read(&self) -> &[u32] {
+        assert_eq!(self.tokens.len(), self.counts.len(), "every token counts or does not");
+        assert!(!self.counts.first().is_some_and(|counts| *counts), "the first token is not predicted");
+        &self.tokens[..self.counts.iter().rposition(|counts| *counts).unwrap_or(0)]
+    }
+}
+
 /// A batch of texts, ready to be read, and where in it the tokens that count are predicted.
 pub(super) struct Counted {
+    /// What an encoder reads, if there is one.
+    pub(super) sources: Option<Rows>,
     pub(super) rows: Rows,
     pub(super) indices: Vec<u32>,
     pub(super) targets: Vec<u32>,
 }
 
 impl Counted {
-    /// Pads the sequences to the longest, none of them read further than needed.
-    pub(super) fn new(sequences: &[CountedSequence]) -> Self {
-        let read = |sequence: &CountedSequence| {
-            assert_eq!(sequence.tokens.len(), sequence.counts.len(), "every token counts or does not");
-            assert!(!sequence.counts.first().is_some_and(|counts| *counts), "the first token is not predicted");
-            let last = sequence.counts.iter().rposition(|counts| *counts).unwrap_or(0);
-            sequence.tokens[..last].to_vec()
+    /// Pads the sequences to the longest, none of them read further than needed; with a start token, an encoder reads what
+    /// precedes the first token that counts, and the decoder starts there.
+    pub(super) fn new(sequences: &[CountedSequence], start_token: Option<u32>) -> Self {
+        let Some(start) = start_token else {
+            return Self::read(sequences);
         };
-        let rows: Vec<Vec<u32>> = sequences.iter().map(read).collect();
-        let (mut indices, mut targets) = (Vec::new(), Vec::new());
+        let first = |sequence: &CountedSequence| {
+            sequence.counts.iter().position(|counts| *counts).unwrap_or(sequence.tokens.len())
+        };
+        let target = |sequence: &CountedSequence| CountedSequence {
+            tokens: [&[start], &sequence.tokens[first(sequence)..]].concat(),
+            counts: [&[false], &sequence.counts[first(sequence)..]].concat(),
+        };
+        let sources: Vec<&[u32]> = sequences.iter().map(|sequence| &sequence.tokens[..first(sequence)]).collect();
+        assert!(sources.iter().all(|source| !source.is_empty()), "a source text holds at least one token");
+        let sources = Some(Rows::new(&sources, Padding::Right));
+        Self { sources, ..Self::read(&sequences.iter().map(target).collect::<Vec<_>>()) }
+    }
+
+    fn read(sequences: &[CountedSequence]) -> Self {
+        let rows: Vec<&[u32]> = sequences.iter().map(CountedSequence::read).collect();
         assert!(rows.iter().any(|row| !row.is_empty()), "at least one token counts");
         let rows = Rows::new(&rows, Padding::Right);
+        let (mut indices, mut targets) = (Vec::new(), Vec::new());
         for (row, sequence) in sequences.iter().enumerate() {
             let first = row * rows.length();
-            let counted = (1..sequence.tokens.len()).filter(|&position| sequence.counts[position]);
-            for position in counted {
+            for position in (1..sequence.tokens.len()).filter(|&position| sequence.counts[position]) {
                 indices.push((first + position - 1) as u32);
                 targets.push(sequence.tokens[position]);
             }
         }
-        Self { rows, indices, targets }
+        Self { sources: None, rows, indices, targets }
     }
 }
 
@@ -74,35 +96,20 @@ impl DecoderModel {
     /// Panics if no token counts, or the first of a sequence does.
     #[must_use]
     pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
-        if let Some(start) = self.network().start_token() {
-            return self.nll_after_sources(start, sequences, dropout);
-        }
-        let Counted { rows, indices, targets } = Counted::new(sequences);
-        let hidden = self.hidden(rows, None, dropout);
-        (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
+        let counted = Counted::new(sequences, self.network().start_token());
+        let hidden = self.hidden_of(&counted, dropout);
+        (self.nll_at_rows(&hidden, &counted.indices, &counted.targets), counted.targets.len())
     }
 
-    /// Returns what [`Self::nll`] does where an encoder reads what precedes the first token that counts.
-    fn nll_after_sources(
-        &self,
-        start: u32,
-        sequences: &[CountedSequence],
-        mut dropout: Option<&mut Dropout>,
-    ) -> (Tensor<1>, usize) {
-        let first = |sequence: &CountedSequence| {
-            let first = sequence.counts.iter().position(|counts| *counts);
-            first.expect("at least one token of every text counts for an encoder-decoder")
+    /// Returns the hidden states of all that the decoder reads of a batch.
+    pub(super) fn hidden_of(&self, counted: &Counted, mut dropout: Option<&mut Dropout>) -> Tensor<2> {
+        let rows = counted.rows.clone();
+        let Some(sources) = &counted.sources else {
+            return self.hidden(rows, None, dropout);
         };
-        let sources: Vec<&[u32]> = sequences.iter().map(|sequence| &sequence.tokens[..first(sequence)]).collect();
-        let target = |sequence: &CountedSequence| CountedSequence {
-            tokens: [&[start], &sequence.tokens[first(sequence)..]].concat(),
-            counts: [&[false], &sequence.counts[first(sequence)..]].concat(),
-        };
-        let Counted { rows, indices, targets } = Counted::new(&sequences.iter().map(target).collect::<Vec<_>>());
         let mut cache = Cache::new(self.network().shape().n_layers);
-        let _starts = self.read_source(Rows::new(&sources, Padding::Right), &mut cache, dropout.as_deref_mut());
-        let hidden = self.hidden(rows, Some(&mut cache), dropout);
-        (self.nll_at_rows(&hidden, &indices, &targets), targets.len())
+        let _starts = self.read_source(sources.clone(), &mut cache, dropout.as_deref_mut());
+        self.hidden(rows, Some(&mut cache), dropout)
     }
 
     /// Returns the summed NLL in nats of the tokens that follow the selected rows of `hidden`.
@@ -127,7 +134,7 @@ impl DecoderModel {
         let mut total = Tensor::zeros([1], &hidden.device());
         let mut gradients = Vec::new();
         let mut start = 0;
-        for targets in targets.chunks(LOGIT_ROWS_MAX) {
+        for targets in targets.chunks(LOSS_ROWS_MAX) {
             let rows = hidden.clone().detach().narrow(0, start, targets.len()).require_grad();
             let nll = kernels::nll_of_rows(self.logits(rows.clone()), targets).sum();
             total = total + nll.clone().detach();
@@ -153,10 +160,14 @@ impl Decoder {
     /// sequence exceeds the context.
     #[must_use]
     pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
-        let Counted { rows, targets, .. } = Counted::new(sequences);
-        self.check(&rows, rows.length());
-        self.check_tokens(&targets);
+        self.check_counted(&Counted::new(sequences, self.model.network().start_token()));
         self.model.nll(sequences, dropout)
+    }
+
+    /// Panics if a token is outside the vocabulary or a text exceeds the context.
+    pub(super) fn check_counted(&self, counted: &Counted) {
+        counted.sources.iter().chain([&counted.rows]).for_each(|rows| self.check(rows, rows.length()));
+        self.check_tokens(&counted.targets);
     }
 }
 
@@ -199,7 +210,7 @@ mod tests {
     fn a_frozen_head_changes_neither_the_loss_nor_its_gradient() {
         let model = model("llama_grouped").to_device(&crate::golden::device().autodiff()).train();
         let size = model.network().shape().hidden_size;
-        let targets: Vec<u32> = (0..2 * LOGIT_ROWS_MAX as u32 + 3).map(|index| index % 7).collect();
+        let targets: Vec<u32> = (0..2 * LOSS_ROWS_MAX as u32 + 3).map(|index| index % 7).collect();
         let hidden = crate::random_model::random_tensor([targets.len(), size], 1, &crate::golden::device());
         let indices: Vec<u32> = (0..targets.len() as u32).collect();
         let loss = |model: &DecoderModel, is_frozen: bool| {

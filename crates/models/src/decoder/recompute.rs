@@ -11,7 +11,7 @@ use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
 
 use super::DecoderModel;
-use super::loss::{Counted, CountedSequence, LOGIT_ROWS_MAX};
+use super::loss::{Counted, CountedSequence, LOSS_ROWS_MAX};
 use crate::dropout::Dropout;
 use crate::pass::Pass;
 
@@ -33,7 +33,7 @@ impl DecoderModel {
         mut add: impl FnMut(Gradients),
     ) -> (f64, usize) {
         assert!(self.network().start_token().is_none(), "layers of encoder-decoders are not computed again");
-        let Counted { rows, indices, targets } = Counted::new(sequences);
+        let Counted { rows, indices, targets, .. } = Counted::new(sequences, None);
         let before_embedding = dropout.as_deref().cloned();
         let valid = self.valid();
         let inputs = valid.inputs(&valid.pass(rows.clone(), None), dropout);
@@ -73,7 +73,7 @@ impl DecoderModel {
     ) -> (f64, Tensor<2>) {
         let mut total = 0.0;
         let mut gradient = hidden.zeros_like();
-        for (indices, targets) in indices.chunks(LOGIT_ROWS_MAX).zip(targets.chunks(LOGIT_ROWS_MAX)) {
+        for (indices, targets) in indices.chunks(LOSS_ROWS_MAX).zip(targets.chunks(LOSS_ROWS_MAX)) {
             let leaf = Tensor::from_inner(hidden.clone()).require_grad();
             let nll = self.nll_at_rows(&leaf, indices, targets);
             total += nll.clone().into_scalar::<f64>();

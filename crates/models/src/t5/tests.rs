@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::T5Config;
 use crate::activation::Activation;
 use crate::cache::Cache;
-use crate::decoder::{BatchedLanguageModel, Decoder, DecoderModel, LanguageModel, ScoredSequence, nll};
+use crate::decoder::{
+    BatchedLanguageModel, CountedSequence, Decoder, DecoderModel, LanguageModel, ScoredSequence, nll,
+};
 use crate::dropout::Dropout;
 use crate::golden::{assert_close, decoder, directory, largest_error, model};
 use crate::pass::{Padding, Rows};
@@ -234,6 +236,14 @@ fn a_target_without_a_source_text_is_a_bug() {
 fn a_source_text_beyond_the_limit_is_a_bug() {
     let decoder = decoder("t5_relu_tied");
     decoder.feed(&mut decoder.new_cache(), &[5; 513]);
+}
+
+#[test]
+fn a_source_and_a_target_have_a_limit_each() {
+    let decoder = decoder("t5_relu_tied");
+    let counts = (0..700).map(|position| position >= 400).collect();
+    let (nll, n) = decoder.nll(&[CountedSequence { tokens: vec![5; 700], counts }], None);
+    assert!(nll.into_scalar::<f32>().is_finite() && n == 300);
 }
 
 fn config_with(changes: &Value) -> crate::Result<T5Config> {
