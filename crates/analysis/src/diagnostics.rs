@@ -21,6 +21,10 @@ pub enum DiagnosticKind {
     SyntaxError,
     /// A token that the grammar requires and the text lacks.
     MissingToken,
+    /// A name that nothing defines.
+    UndefinedName,
+    /// A member that the object does not have.
+    NoMember,
 }
 
 /// Returns the places where the syntax of `text` is broken, in order.

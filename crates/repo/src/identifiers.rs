@@ -31,7 +31,9 @@ pub fn identifier_spans(text: &str, language: Language) -> Vec<Range<usize>> {
     spans
 }
 
-fn is_word(c: char) -> bool {
+/// Returns whether `c` may stand in an identifier.
+#[must_use]
+pub fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 

@@ -1,0 +1,1 @@
+//! Java: names and types from tree-sitter trees.
