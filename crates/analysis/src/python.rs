@@ -9,6 +9,7 @@ mod definitions;
 mod headers;
 mod members;
 mod names;
+mod roots;
 mod spot;
 mod types;
 mod view;

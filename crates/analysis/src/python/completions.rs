@@ -7,11 +7,12 @@ use ty_python_core::{ProgramFile, global_scope};
 use ty_python_semantic::types::Type;
 use ty_python_semantic::{Db, HasType};
 
-use super::members::{self, Names, Receiver};
+use super::members::{self, Names};
 use super::names::{scope_names, visible_names};
 use super::spot::{Argument, Spot, spot};
 use super::view::{PLACEHOLDER, View};
-use super::{arguments, callers};
+use super::arguments;
+use super::roots::{Root, Search};
 use crate::intelligence::{Origin, Suggestion};
 
 /// Returns what may stand at the view's caret, whatever is typed of it; nearest origin first, then by name.
@@ -19,7 +20,7 @@ pub(super) fn completions(view: &View<'_>) -> Vec<Suggestion> {
     let Some(word) = view.word() else { return Vec::new() };
     let Some(covering) = view.covering(word.start, word.end) else { return Vec::new() };
     match spot(view, &covering) {
-        Spot::Attribute(attribute, scope) => suggestions(attribute_names(view, attribute, scope), Origin::Member),
+        Spot::Attribute(attribute) => suggestions(attribute_names(view, attribute), Origin::Member),
         Spot::Name(scope, argument) => names(view, scope, word.start, argument),
         Spot::Module { name, level } => suggestions(module_names(view, name, word.start, level), Origin::Package),
         Spot::Imported(import) => suggestions(imported_names(view, import), Origin::Member),
@@ -45,51 +46,26 @@ fn names(view: &View<'_>, scope: FileScopeId, byte: usize, argument: Option<Argu
     all
 }
 
-fn attribute_names(view: &View<'_>, attribute: &ast::ExprAttribute, scope: FileScopeId) -> Names {
+fn attribute_names(view: &View<'_>, attribute: &ast::ExprAttribute) -> Names {
     let (db, file) = (view.db, view.file);
     let mut names = Names::new();
-    if let Some(class) = super_class(view, &attribute.value, scope) {
-        for base in members::bases(db, class) {
-            members::add_class(db, *base, Receiver::Object, &mut names);
+    for root in Search::new(db).roots(file, &attribute.value) {
+        match root {
+            Root::Class(class, receiver) => members::add_class(db, class, receiver, &mut names),
+            Root::Module(module) => members::add_module(db, file, module, &mut names),
+            Root::Function(..) => {}
         }
-        return names;
     }
     let model = view.model();
-    let Some(ty) = attribute.value.inferred_type(&model) else { return names };
-    if let Some(receiver) = of_self(ty)
-        && let Some(class) = members::class_around(db, file, scope)
-    {
-        members::add_class(db, class, receiver, &mut names);
-        return names;
+    if names.is_empty() && attribute.value.inferred_type(&model).is_some_and(is_precise) {
+        names.extend(model.attribute_completions(attribute).into_iter().map(|member| member.name.to_string()));
     }
-    if members::add_members(db, file, ty, &mut names) {
-        return names;
-    }
-    if callers::add_members(view, &attribute.value, scope, &mut names) || ty.is_unknown() {
-        return names;
-    }
-    names.extend(model.attribute_completions(attribute).into_iter().map(|member| member.name.to_string()));
     names
 }
 
-/// Returns whose members the type of a method's first parameter has.
-fn of_self(ty: Type<'_>) -> Option<Receiver> {
-    match ty {
-        Type::TypeVar(_) => Some(Receiver::Object),
-        Type::SubclassOf(_) => Some(Receiver::Class),
-        _ => None,
-    }
-}
-
-/// Returns the class around a call of `super`.
-fn super_class<'db>(
-    view: &View<'db>,
-    value: &ast::Expr,
-    scope: FileScopeId,
-) -> Option<ty_python_core::definition::Definition<'db>> {
-    let call = value.as_call_expr()?;
-    let is_super = call.func.as_name_expr().is_some_and(|name| name.id.as_str() == "super");
-    is_super.then(|| members::class_around(view.db, view.file, scope)).flatten()
+/// Returns whether ty knows more of a value than that it is an object.
+fn is_precise(ty: Type<'_>) -> bool {
+    !matches!(ty, Type::Dynamic(_) | Type::Divergent(_) | Type::Never | Type::Union(_) | Type::Intersection(_))
 }
 
 fn importing<'db>(db: &'db dyn Db, file: ProgramFile<'db>) -> ImportingFile<'db> {

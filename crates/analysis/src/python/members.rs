@@ -11,9 +11,9 @@ use ruff_python_ast::find_node::covering_node;
 use ty_python_core::definition::{Definition, DefinitionKind};
 use ty_python_core::scope::{FileScopeId, NodeWithScopeRef, ScopeId};
 use ty_python_core::{ProgramFile, attribute_scopes, semantic_index};
-use ty_python_semantic::types::ide_support::{TypeHierarchyClass, type_hierarchy_supertypes};
-use ty_python_semantic::types::{ProgramEnvironment, Type};
-use ty_python_semantic::{Db, HasType, SemanticModel};
+use ty_python_semantic::types::ide_support::{TypeHierarchyClass, definitions_for_name, type_hierarchy_supertypes};
+use ty_python_semantic::types::ProgramEnvironment;
+use ty_python_semantic::{Db, HasType, ImportAliasResolution, ResolvedDefinition, SemanticModel};
 
 use super::names::{module_names, scope_names};
 use super::view::PLACEHOLDER;
@@ -31,44 +31,10 @@ pub(super) struct Members {
 }
 
 /// Whether a member is asked of a class or of an object of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Receiver {
     Class,
     Object,
-}
-
-/// Adds the names of the members of `ty` to `names`; returns whether they are known.
-pub(super) fn add_members<'db>(db: &'db dyn Db, file: ProgramFile<'db>, ty: Type<'db>, names: &mut Names) -> bool {
-    let mut open = vec![ty];
-    let mut is_known = false;
-    while let Some(ty) = open.pop() {
-        match ty {
-            Type::Union(union) => open.extend(union.elements(db)),
-            Type::Intersection(intersection) => open.extend(intersection.iter_positive(db)),
-            Type::TypeAlias(alias) => open.push(alias.value_type(db)),
-            _ => is_known |= add_own(db, file, ty, names),
-        }
-    }
-    is_known
-}
-
-fn add_own<'db>(db: &'db dyn Db, file: ProgramFile<'db>, ty: Type<'db>, names: &mut Names) -> bool {
-    let env = ProgramEnvironment::from_file(file);
-    let receiver = match ty {
-        Type::ClassLiteral(_) | Type::GenericAlias(_) | Type::SubclassOf(_) => Receiver::Class,
-        Type::NominalInstance(_) | Type::LiteralValue(_) | Type::ProtocolInstance(_) | Type::TypedDict(_) => {
-            Receiver::Object
-        }
-        Type::ModuleLiteral(module) => {
-            add_module(db, file, module.module(db), names);
-            return true;
-        }
-        _ => return false,
-    };
-    let definition = ty.definition(db, &env).and_then(|definition| definition.definition().copied());
-    let Some(class) = definition.filter(|definition| definition.kind(db).as_class().is_some()) else { return false };
-    add_class(db, class, receiver, names);
-    true
 }
 
 /// Adds what a class and its ancestors have.
@@ -166,4 +132,52 @@ pub(super) fn class_around<'db>(
 ) -> Option<Definition<'db>> {
     let index = semantic_index(db, file);
     index.ancestor_scopes(scope).find_map(|(id, _)| index.class_definition_of_method(id))
+}
+
+/// Returns how a class or the nearest of its ancestors that has a member `name` defines it.
+pub(super) fn definitions<'db>(db: &'db dyn Db, class: Definition<'db>, name: &str) -> Vec<Definition<'db>> {
+    lineage(db, class).iter().map(|class| own_definitions(db, *class, name)).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn own_definitions<'db>(db: &'db dyn Db, class: Definition<'db>, name: &str) -> Vec<Definition<'db>> {
+    let Some(scope) = body(db, class) else { return Vec::new() };
+    let index = semantic_index(db, scope.program_file(db));
+    let own = symbol_definitions(db, scope, name);
+    if !own.is_empty() {
+        return own;
+    }
+    let assigned = attribute_scopes(db, scope).flat_map(|function| {
+        let member = index.place_table(function).member_id_by_instance_attribute_name(name);
+        let bindings = member.map(|member| index.use_def_map(function).reachable_member_bindings(member));
+        bindings.into_iter().flatten().filter_map(|binding| binding.binding.definition())
+    });
+    assigned.collect()
+}
+
+/// Returns how a module defines a name.
+pub(super) fn module_definitions<'db>(
+    db: &'db dyn Db,
+    file: ProgramFile<'db>,
+    name: &str,
+) -> Vec<ResolvedDefinition<'db>> {
+    let module = parsed_module(db, file.python_file(db)).load(db);
+    let model = SemanticModel::new(db, file);
+    let root = AnyNodeRef::from(module.syntax());
+    definitions_for_name(&model, name, root, ImportAliasResolution::ResolveAliases)
+}
+
+fn symbol_definitions<'db>(db: &'db dyn Db, scope: ScopeId<'db>, name: &str) -> Vec<Definition<'db>> {
+    let index = semantic_index(db, scope.program_file(db));
+    let id = scope.file_scope_id(db);
+    let Some(symbol) = index.place_table(id).symbol_id(name) else { return Vec::new() };
+    let map = index.use_def_map(id);
+    let bindings = map.reachable_symbol_bindings(symbol).filter_map(|binding| binding.binding.definition());
+    let declarations = map.reachable_symbol_declarations(symbol).filter_map(|found| found.declaration.definition());
+    let mut definitions: Vec<Definition<'db>> = Vec::new();
+    for definition in bindings.chain(declarations) {
+        if !definitions.contains(&definition) {
+            definitions.push(definition);
+        }
+    }
+    definitions
 }

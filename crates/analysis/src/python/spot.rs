@@ -11,7 +11,7 @@ use super::view::View;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Spot<'a> {
     /// A member of what stands before the dot.
-    Attribute(&'a ast::ExprAttribute, FileScopeId),
+    Attribute(&'a ast::ExprAttribute),
     /// A name of a scope, perhaps at the beginning of an argument of a call.
     Name(FileScopeId, Option<Argument<'a>>),
     /// A module name in `import a.b` whose first `offset` bytes stand before the caret's component.
@@ -46,7 +46,7 @@ pub(super) fn spot<'a>(view: &View<'_>, covering: &'a CoveringNode<'a>) -> Spot<
             Spot::Name(scope, argument(covering))
         }
         (AnyNodeRef::Identifier(_), Some(AnyNodeRef::ExprAttribute(attribute))) => {
-            Spot::Attribute(attribute, scope_of(view, ExprRef::Attribute(attribute), covering))
+            Spot::Attribute(attribute)
         }
         (AnyNodeRef::Identifier(_), Some(AnyNodeRef::Keyword(keyword))) => {
             Spot::Name(scope_of(view, ExprRef::from(&keyword.value), covering), argument(covering))
