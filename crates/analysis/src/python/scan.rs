@@ -53,7 +53,8 @@ impl<'text> Scan<'text> {
             b',' => Token::Comma,
             b'(' | b'[' | b'{' => self.push(Open::Bracket(closing(byte))),
             b')' | b']' | b'}' => self.close(byte),
-            b'#' => {
+            // In a formatted string, a number sign can belong to the format.
+            b'#' if !matches!(self.open[..], [.., Open::Formatted { .. }, Open::Bracket(_)]) => {
                 self.skip_while(|byte| byte != b'\n');
                 return self.next_after_comment();
             }

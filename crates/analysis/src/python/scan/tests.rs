@@ -21,6 +21,7 @@ fn what_the_text_closes_itself_is_left() {
     assert_eq!(closed("f(|)\n"), "");
     assert_eq!(closed("x = |\n"), "");
     assert_eq!(closed("# f(|\n"), "");
+    assert_eq!(closed("x = f'{a:#x}'\ny = |\n"), "");
 }
 
 #[test]
