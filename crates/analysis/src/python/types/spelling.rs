@@ -5,6 +5,9 @@
 
 use repo::identifiers::is_word;
 
+/// What the engine writes for members of a long union that it does not display.
+pub(in crate::python) const OMITTED: &str = "... omitted";
+
 /// Returns `display` as Python writes it; `None` if nothing about it is known.
 pub(in crate::python) fn spell(display: &str) -> Option<String> {
     let plain = translate(display);
@@ -12,13 +15,17 @@ pub(in crate::python) fn spell(display: &str) -> Option<String> {
         return Some(plain);
     }
     let mut members: Vec<&str> = Vec::new();
+    let mut unknown = false;
     for member in split(&plain, " | ") {
         let known = split(member, " & ").into_iter().find(|part| !part.starts_with('~') && *part != "Any");
-        if let Some(known) = known.filter(|part| !part.starts_with("... omitted") && !members.contains(part)) {
+        unknown |= known.is_none();
+        if let Some(known) = known.filter(|part| !part.starts_with(OMITTED) && !members.contains(part)) {
             members.push(known);
         }
     }
-    (!members.is_empty()).then(|| members.join(" | "))
+    // Where other values are possible, those that are seen say no more than their classes.
+    let spelled = members.join(" | ");
+    (!members.is_empty()).then(|| if unknown { widen(&spelled) } else { spelled })
 }
 
 /// Returns the type that a value comparable with one of type `spelled` has: literals become their classes.
@@ -157,15 +164,14 @@ fn depths(text: &str) -> impl Iterator<Item = (usize, usize)> {
 /// Returns the length of the quotation that `text` begins with, backslashes observed.
 fn quoted(text: &str) -> usize {
     let quote = text.chars().next();
-    let mut escaped = true;
-    for (at, c) in text.char_indices() {
-        if !escaped && Some(c) == quote {
-            return at + c.len_utf8();
-        }
-        escaped = at == 0 || !escaped && c == '\\';
-        if at == 0 {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        if escaped {
             escaped = false;
-            continue;
+        } else if c == '\\' {
+            escaped = true;
+        } else if Some(c) == quote {
+            return at + c.len_utf8();
         }
     }
     text.len()
@@ -210,6 +216,7 @@ mod tests {
         check("Unknown", "-");
         check("@Todo(a reason (here))", "-");
         check("Unknown | int | Unknown", "int");
+        check("Unknown | Literal[1]", "int");
         check("list[Unknown] | None", "list[Any] | None");
         check("int & ~AlwaysFalsy", "int");
         check("(A & ~B) | None", "(A & ~B) | None");
