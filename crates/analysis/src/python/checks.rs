@@ -1,5 +1,6 @@
 //! What is wrong in a file.
 
+use repo::identifiers::is_word;
 use ruff_db::diagnostic::{Diagnostic as Finding, DiagnosticId};
 use ty_python_semantic::check_file_unwrap;
 
@@ -31,7 +32,22 @@ fn diagnostic(view: &View<'_>, finding: &Finding) -> Option<Diagnostic> {
         },
         _ => return None,
     };
-    let range = finding.range()?.to_std_range();
-    let end = range.end.min(view.text.len());
-    Some(Diagnostic { span: range.start.min(end)..end, kind })
+    let span = finding.range()?.to_std_range();
+    let found = view.text.get(span.clone())?;
+    // ty marks the whole of `a.b`; what is missing is `b`.
+    let start = match kind {
+        DiagnosticKind::NoMember => span.start + name_start(found),
+        _ => span.start,
+    };
+    Some(Diagnostic { span: start..span.end, kind })
 }
+
+/// Returns where the identifier at the end of `found` begins.
+fn name_start(found: &str) -> usize {
+    found.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map_or(found.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod carets;
+#[cfg(test)]
+mod tests;

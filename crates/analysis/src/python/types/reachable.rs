@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use ruff_db::parsed::parsed_module;
-use ruff_python_ast::{Expr, Stmt, StmtClassDef};
+use ruff_python_ast::{AnyNodeRef, Expr, Stmt, StmtClassDef};
 use ruff_text_size::Ranged;
 use ty_module_resolver::file_to_module;
 use ty_python_core::definition::{Definition as Binding, DefinitionKind};
@@ -31,11 +31,18 @@ const CLASSES_MAX: usize = 64;
 const MEMBERS_MAX: usize = 256;
 
 /// Modules whose classes every reader of Python knows.
-const KNOWN_MODULES: [&str; 4] = ["builtins", "typing", "typing_extensions", "_typeshed"];
+const KNOWN_MODULES: [&str; 5] = ["builtins", "types", "typing", "typing_extensions", "_typeshed"];
+
+/// Decorators that change how a member is used.
+const USE_DECORATORS: [&str; 6] =
+    ["abstractmethod", "cached_property", "classmethod", "overload", "property", "staticmethod"];
 
 /// Returns the classes that `root` leads to, nearest first.
 pub(super) fn definitions<'db>(view: &View<'db>, root: Type<'db>) -> Vec<TypeDefinition> {
     let mut queue: VecDeque<Binding<'db>> = classes(view.db, &view.model(), root).into();
+    if root.display(view.db, &view.model().program_environment()).to_string().starts_with("Self@") {
+        queue.extend(class_around(view));
+    }
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     while let Some(binding) = queue.pop_front() {
@@ -58,6 +65,13 @@ pub(super) fn definitions<'db>(view: &View<'db>, root: Type<'db>) -> Vec<TypeDef
         found.push(TypeDefinition { name, place, declaration });
     }
     found
+}
+
+/// Returns the class around the caret.
+fn class_around<'db>(view: &View<'db>) -> Option<Binding<'db>> {
+    let covering = view.covering(view.byte, view.byte)?;
+    let class = covering.ancestors().find_map(AnyNodeRef::stmt_class_def)?;
+    semantic_index(view.db, view.file).try_definition(class)
 }
 
 /// Returns the classes that the display of a type names, from left to right.
@@ -120,11 +134,13 @@ impl<'db> Members<'db> {
     fn statement(&mut self, source: &Source<'db>, model: &SemanticModel<'db>, statement: &Stmt) {
         match statement {
             Stmt::FunctionDef(function) => {
-                let property = function.decorator_list.iter().any(|decorator| {
-                    decorator.expression.as_name_expr().is_some_and(|name| name.id.ends_with("property"))
-                });
-                let line = source.function(function, &function.name);
-                self.lines.push(if property { format!("@property {line}") } else { line });
+                for decorator in &function.decorator_list {
+                    let line = source.line(decorator.range());
+                    if USE_DECORATORS.contains(&line.rsplit(['@', '.']).next().unwrap_or_default()) {
+                        self.lines.push(line);
+                    }
+                }
+                self.lines.push(source.function(function, &function.name));
                 self.types.extend(function.inferred_type(model));
             }
             Stmt::ClassDef(class) => self.lines.push(source.class(class, &class.name)),

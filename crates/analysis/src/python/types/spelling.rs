@@ -33,31 +33,46 @@ pub(in crate::python) fn widen(spelled: &str) -> String {
     if is_header(spelled) {
         return spelled.to_owned();
     }
-    let mut members: Vec<String> = Vec::new();
-    for member in split(spelled, " | ") {
-        let inner = member.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']'));
-        let classes = match inner {
-            Some(inner) => split(inner, ", ").into_iter().map(class_of_literal).collect(),
-            None => vec![member.to_owned()],
-        };
-        for class in classes {
-            if !members.contains(&class) {
-                members.push(class);
-            }
+    let plain = widened(spelled);
+    let mut members: Vec<&str> = Vec::new();
+    for member in split(&plain, " | ") {
+        if !members.contains(&member) {
+            members.push(member);
         }
     }
     members.join(" | ")
 }
 
-fn class_of_literal(literal: &str) -> String {
-    let class = match literal.chars().next() {
+fn widened(spelled: &str) -> String {
+    const LITERAL: &str = "Literal[";
+    let mut plain = String::with_capacity(spelled.len());
+    let mut start = 0;
+    for (at, _) in depths(spelled) {
+        if at < start || !spelled[at..].starts_with(LITERAL) || spelled[..at].ends_with(is_word) {
+            continue;
+        }
+        let inner = &spelled[at + LITERAL.len()..];
+        let length = depths(inner).find(|(at, depth)| *depth == 0 && inner[*at..].starts_with(']'));
+        let inner = &inner[..length.map_or(inner.len(), |(at, _)| at)];
+        let mut classes: Vec<&str> = split(inner, ", ").into_iter().map(class_of_literal).collect();
+        let mut seen = Vec::new();
+        classes.retain(|class| !seen.contains(class) && { seen.push(*class); true });
+        plain.push_str(&spelled[start..at]);
+        plain.push_str(&classes.join(" | "));
+        start = (at + LITERAL.len() + inner.len() + 1).min(spelled.len());
+    }
+    plain.push_str(&spelled[start..]);
+    plain
+}
+
+fn class_of_literal(literal: &str) -> &str {
+    match literal.chars().next() {
         Some('b') if literal[1..].starts_with(['"', '\'']) => "bytes",
         Some('"' | '\'' | '.') => "str",
         Some('-' | '0'..='9') => "int",
         _ if literal == "True" || literal == "False" => "bool",
         _ => literal.rsplit_once('.').map_or(literal, |(class, _)| class),
-    };
-    class.to_owned()
+    }
 }
 
 /// Returns whether the type is that of one callable: its parts belong to its parameters and its result.
@@ -234,7 +249,8 @@ mod tests {
     #[test]
     fn literals_widen_to_their_classes() {
         assert_eq!(widen(r#"Literal[1, -2, "x, y", True, b"z"] | None"#), "int | str | bool | bytes | None");
-        assert_eq!(widen("Literal[Color.RED, Color.BLUE]"), "Color");
+        assert_eq!(widen("Literal[Color.RED, Color.BLUE] | Color"), "Color");
+        assert_eq!(widen("tuple[Literal[1], Literal['a]', 'b']] | None"), "tuple[int, str] | None");
     }
 
     proptest! {
