@@ -38,6 +38,12 @@ mod expected;
 
 mod completion;
 
+mod symbol;
+
+mod declaration;
+
+mod checks;
+
 use std::rc::Rc;
 
 use repo::Repository;
@@ -83,27 +89,33 @@ impl CodeIntelligence for JavaEngine<'_> {
         Ok(self.ask(caret, |scope| completion::suggestions(scope, caret.prefix())))
     }
 
-    fn definitions(&mut self, _caret: &Caret<'_>) -> Result<Vec<Definition>> {
-        Ok(Vec::new())
+    fn definitions(&mut self, caret: &Caret<'_>) -> Result<Vec<Definition>> {
+        let defined = |scope: &Scope<'_>| scope.symbol().and_then(|symbol| scope.definition(&symbol, caret.path));
+        Ok(self.ask(caret, defined).into_iter().collect())
     }
 
-    fn inferred_type(&mut self, _caret: &Caret<'_>) -> Result<Option<String>> {
-        Ok(None)
+    fn inferred_type(&mut self, caret: &Caret<'_>) -> Result<Option<String>> {
+        Ok(self.ask(caret, |scope| scope.type_at().and_then(|found| found.display(scope.store))))
     }
 
-    fn expected_type(&mut self, _caret: &Caret<'_>) -> Result<Option<String>> {
-        Ok(None)
+    fn expected_type(&mut self, caret: &Caret<'_>) -> Result<Option<String>> {
+        Ok(self.ask(caret, |scope| scope.expected().and_then(|found| found.display(scope.store))))
     }
 
-    fn reachable_types(&mut self, _caret: &Caret<'_>) -> Result<Vec<TypeDefinition>> {
-        Ok(Vec::new())
+    fn reachable_types(&mut self, caret: &Caret<'_>) -> Result<Vec<TypeDefinition>> {
+        Ok(self.ask(caret, |scope| {
+            let from = scope.expected().or_else(|| scope.type_at());
+            from.map(|from| scope.reachable(&from, caret.path)).unwrap_or_default()
+        }))
     }
 
-    fn headers(&mut self, _caret: &Caret<'_>) -> Result<Vec<Header>> {
-        Ok(Vec::new())
+    fn headers(&mut self, caret: &Caret<'_>) -> Result<Vec<Header>> {
+        Ok(self.ask(caret, |scope| scope.headers()))
     }
 
-    fn diagnostics(&mut self, _path: &str, _text: &str) -> Result<Vec<Diagnostic>> {
-        Ok(Vec::new())
+    fn diagnostics(&mut self, path: &str, text: &str) -> Result<Vec<Diagnostic>> {
+        let found = checks::diagnostics(&self.store, path, text, &mut self.last);
+        self.store.forget();
+        Ok(found)
     }
 }

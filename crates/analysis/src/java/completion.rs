@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tree_sitter::Node;
 
-use super::class::{Access, Class, ClassId, ClassKind, Home, Member};
+use super::class::{Access, ClassId, ClassKind, Home, Member, MemberKind};
 use super::expression::{Bindings, Meaning};
 use super::scope::{Entry, Scope};
 use super::types::Type;
@@ -49,6 +49,8 @@ enum Wanted<'t> {
     Path { before: String },
     /// A constant of the type of a `switch`, or any name.
     Constant { of: Node<'t> },
+    /// The label of a statement around the caret.
+    Label,
     /// A new name, or one that is no identifier of the program.
     Nothing,
 }
@@ -72,6 +74,11 @@ pub(super) fn suggestions(scope: &Scope<'_>, prefix: &str) -> Vec<Suggestion> {
             scope.enum_constants(&of, &mut names);
             scope.names(&mut names);
             scope.types(&mut names);
+        }
+        Wanted::Label => {
+            let labeled = scope.path.iter().filter(|node| node.kind() == "labeled_statement");
+            let labels = labeled.filter_map(|node| node.named_child(0));
+            labels.for_each(|label| names.add(scope.text_of(label), Origin::Local));
         }
         Wanted::Nothing => {}
     }
@@ -112,7 +119,8 @@ fn wanted<'t>(scope: &Scope<'t>) -> Wanted<'t> {
             Wanted::Nothing
         }
         "type_pattern" | "record_pattern_component" if parent.named_child(1) == Some(node) => Wanted::Nothing,
-        "inferred_parameters" | "labeled_statement" | "break_statement" | "continue_statement" => Wanted::Nothing,
+        "break_statement" | "continue_statement" => Wanted::Label,
+        "inferred_parameters" | "labeled_statement" => Wanted::Nothing,
         "lambda_expression" if is_field("parameters") => Wanted::Nothing,
         "element_value_pair" if is_field("key") => Wanted::Nothing,
         "switch_label" => switch_condition(scope).map_or(Wanted::Name, |of| Wanted::Constant { of }),
@@ -189,21 +197,17 @@ impl Scope<'_> {
                 Entry::Local(local) => names.add(local.name, origin),
                 Entry::Class { id, is_static } => {
                     in_static |= is_static;
-                    for member in self.visible(*id, *id) {
+                    self.each_visible(*id, |member| {
                         if member.is_static || !in_static {
                             names.add(&member.name, Origin::Member);
                         }
-                    }
+                    });
                     origin = Origin::Enclosing;
                 }
             }
         }
         for (owner, only) in self.static_imports() {
-            for member in self.visible(owner, owner).filter(|member| member.is_static) {
-                if only.is_none_or(|only| only == &*member.name) {
-                    names.add(&member.name, Origin::Global);
-                }
-            }
+            self.static_members(owner, only, Origin::Global, names);
         }
         for package in self.store.packages() {
             names.add(package.split('.').next().unwrap_or_default(), Origin::Package);
@@ -270,8 +274,9 @@ impl Scope<'_> {
     fn members(&self, left: &Meaning, types_only: bool, names: &mut Names) {
         match left {
             Meaning::Static(id) => {
-                let members = self.visible(*id, *id).filter(|member| member.is_static && !types_only);
-                members.for_each(|member| names.add(&member.name, Origin::Member));
+                if !types_only {
+                    self.static_members(*id, None, Origin::Member, names);
+                }
                 self.nested_types(*id, names);
             }
             Meaning::Value(of @ Type::Array(_)) => {
@@ -291,7 +296,7 @@ impl Scope<'_> {
             _ => None,
         };
         if let Some(id) = receiver {
-            self.visible(id, id).for_each(|member| names.add(&member.name, Origin::Member));
+            self.each_visible(id, |member| names.add(&member.name, Origin::Member));
         }
     }
 
@@ -300,19 +305,17 @@ impl Scope<'_> {
             let class = self.store.class(*id);
             if class.kind == ClassKind::Enum {
                 let constants =
-                    class.members.iter().filter(|member| member.kind == super::class::MemberKind::EnumConstant);
+                    class.members.iter().filter(|member| member.kind == MemberKind::EnumConstant);
                 constants.for_each(|member| names.add(&member.name, Origin::Member));
             }
         }
     }
 
-    /// Returns the named members of a type and its supertypes that code at the caret may use.
-    fn visible(&self, id: ClassId, receiver: ClassId) -> impl Iterator<Item = Member> {
-        let supertypes = self.store.supertypes(id);
-        let mut found = Vec::new();
-        for owner in supertypes.ids() {
+    /// Goes over the members of a type and its supertypes that code at the caret may use.
+    fn each_visible(&self, id: ClassId, mut take: impl FnMut(&Member)) {
+        for owner in self.store.supertypes(id).ids() {
             let class = self.store.class(owner);
-            let is_own = self.is_same_file(&class);
+            let is_own = class.home == self.focus.home;
             let in_package = class.package == self.focus.file.package && class.home != Home::Library;
             let inherits = || self.classes().any(|(around, _)| self.store.is_subtype(around, owner));
             let mut protected = None;
@@ -323,18 +326,22 @@ impl Scope<'_> {
                     Access::Package => in_package,
                     Access::Private => is_own,
                 };
-                if is_visible
-                    && (!class.kind.is_interface() || !member.is_static || owner == receiver || member.is_value())
-                {
-                    found.push(member.clone());
+                // Static methods of interfaces are not inherited.
+                let is_inherited = !class.kind.is_interface() || !member.is_static || owner == id || member.is_value();
+                if is_visible && is_inherited {
+                    take(member);
                 }
             }
         }
-        found.into_iter()
     }
 
-    fn is_same_file(&self, class: &Class) -> bool {
-        class.home == self.focus.home
+    /// Adds the static members of a type, or one of them.
+    fn static_members(&self, id: ClassId, only: Option<&str>, origin: Origin, names: &mut Names) {
+        self.each_visible(id, |member| {
+            if member.is_static && only.is_none_or(|only| only == &*member.name) {
+                names.add(&member.name, origin);
+            }
+        });
     }
 
     /// Adds what may follow a package or type in a qualified name.
@@ -354,9 +361,7 @@ impl Scope<'_> {
         }
         if let Some(id) = self.store.qualified(before).filter(|_| !before.is_empty()) {
             self.nested_types(id, names);
-            self.visible(id, id)
-                .filter(|member| member.is_static)
-                .for_each(|member| names.add(&member.name, Origin::Member));
+            self.static_members(id, None, Origin::Member, names);
         }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Focus {
     start: usize,
     /// What was put in at the caret, and where the parsed text goes on with the file.
     inserted: Range<usize>,
+    /// From where on the file's declarations have moved in the caret's text, and by how much.
+    moved: (usize, isize),
 }
 
 /// A member in its text.
@@ -61,7 +63,7 @@ impl Focus {
             Some((piece, span)) => (piece, span),
             None => return Self::whole(store, caret, &edit, last),
         };
-        let (start, text) = (span.start, &caret.text[span]);
+        let (start, end, text) = (span.start, span.end, &caret.text[span]);
         let at = caret.byte - start;
         if is_opaque(text, 0, at) {
             return None;
@@ -69,6 +71,10 @@ impl Focus {
         let edited = edit.apply(text, at);
         let mut focus = Self::in_piece(store, piece, &edited, edit.start - start, last)?;
         focus.start = start;
+        if let Some(old) = store.repository.file(caret.path) {
+            let distance = caret.text.len() as isize - old.text.len() as isize;
+            focus.moved = (end.saturating_add_signed(-distance), distance);
+        }
         focus.inserted = focus.wrapper + at..focus.wrapper + at + edited.len() - text.len() + edit.n_replaced;
         Some(focus)
     }
@@ -83,6 +89,7 @@ impl Focus {
         let file = store.edit(store.repository.position(caret.path), Outline::of(&tree, &text));
         let mut piece = piece_at(store, file, Home::Edited, edit.start);
         let inserted = caret.byte..caret.byte + text.len() - caret.text.len() + edit.n_replaced;
+        let moved = (inserted.end, -(inserted.len() as isize));
         let Some((span, ..)) = piece.member.clone() else {
             piece.around.retain(|id| store.class(*id).span.contains(&edit.start));
             return Some(Self {
@@ -95,11 +102,28 @@ impl Focus {
                 wrapper: 0,
                 start: 0,
                 inserted,
+                moved,
             });
         };
         let mut focus = Self::in_piece(store, piece, &text[span.clone()], edit.start - span.start, last)?;
         let shift = |byte: usize| (byte + focus.wrapper).saturating_sub(span.start);
         (focus.inserted, focus.start) = (shift(inserted.start)..shift(inserted.end), span.start);
+        focus.moved = moved;
+        Some(focus)
+    }
+
+    /// Stands at the beginning of a member of a text that is as the store has it.
+    pub(super) fn in_member(
+        store: &Store<'_>,
+        file: &Rc<FileTypes>,
+        home: Home,
+        member: &Range<usize>,
+        text: &str,
+        last: &mut Option<Rc<Parsed>>,
+    ) -> Option<Self> {
+        let piece = piece_at(store, file.clone(), home, member.start);
+        let mut focus = Self::in_piece(store, piece, text.get(member.clone())?, 0, last)?;
+        focus.start = member.start;
         Some(focus)
     }
 
@@ -136,12 +160,20 @@ impl Focus {
             wrapper: wrapper.len(),
             start: 0,
             inserted: 0..0,
+            moved: (usize::MAX, 0),
         })
     }
 
     /// Returns the nodes from the root to the token at the caret.
     pub(super) fn path(&self) -> Vec<Node<'_>> {
         path_to(&self.parsed.tree, self.at)
+    }
+
+    /// Returns where the bytes of a declaration of the file are in the caret's text.
+    pub(super) fn moved(&self, span: &Range<usize>) -> Range<usize> {
+        let (from, distance) = self.moved;
+        let byte = |byte: usize| if byte >= from { byte.saturating_add_signed(distance) } else { byte };
+        byte(span.start)..byte(span.end)
     }
 
     /// Returns the bytes of the file that are those of the parsed text, if they are the file's.

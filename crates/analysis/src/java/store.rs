@@ -44,6 +44,8 @@ pub(super) struct Scratch {
     pub(super) pending: RefCell<Vec<ClassId>>,
     /// How often such a search has come back to itself.
     pub(super) n_loops: Cell<usize>,
+    /// How many types the edited text has outside of bodies.
+    n_edited: Cell<usize>,
     is_shadowing: Cell<bool>,
 }
 
@@ -152,6 +154,7 @@ impl<'repository> Store<'repository> {
         let file = Rc::new(self.install(outline, Home::Edited, None));
         *self.scratch.edited.borrow_mut() = Some((index, file.clone()));
         self.scratch.is_shadowing.set(true);
+        self.scratch.n_edited.set(self.scratch.classes.borrow().len());
         self.supertypes.borrow_mut().clear();
         file
     }
@@ -172,8 +175,25 @@ impl<'repository> Store<'repository> {
         self.scratch.locals.borrow().clone()
     }
 
+    /// Returns whether a type is declared in a body.
+    pub(super) fn is_local(&self, id: ClassId) -> bool {
+        id.0.checked_sub(TEMPORARY).is_some_and(|index| index as usize >= self.scratch.n_edited.get())
+    }
+
+    /// Forgets the local types, which belong to one place of a text.
+    pub(super) fn forget_locals(&self) {
+        if self.scratch.classes.borrow().len() > self.scratch.n_edited.get() {
+            self.scratch.classes.borrow_mut().truncate(self.scratch.n_edited.get());
+            let n_edited = self.scratch.n_edited.get() as u32;
+            self.supertypes.borrow_mut().retain(|id, _| id.0 < TEMPORARY + n_edited);
+        }
+        self.scratch.locals.borrow_mut().clear();
+        self.scratch.around.borrow_mut().clear();
+    }
+
     /// Forgets what was of one question.
     pub(super) fn forget(&self) {
+        self.scratch.n_edited.set(0);
         if self.scratch.is_shadowing.take() {
             self.supertypes.borrow_mut().clear();
         } else if !self.scratch.classes.borrow().is_empty() {

@@ -72,6 +72,16 @@ impl Written {
         }
     }
 
+    /// Writes the type as code does, nesting with dots; depth is bounded by that of reading.
+    pub(super) fn display(&self) -> String {
+        let mut text = self.name.replace('$', ".");
+        if !self.arguments.is_empty() {
+            let arguments: Vec<String> = self.arguments.iter().map(Self::display).collect();
+            text = format!("{text}<{}>", arguments.join(", "));
+        }
+        text + &"[]".repeat(self.n_dimensions.min(8))
+    }
+
     /// Reads a type off the member table, where types have no spaces.
     pub(super) fn parse(text: &str) -> Self {
         let mut rest = text;
