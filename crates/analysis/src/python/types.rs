@@ -49,7 +49,7 @@ pub(super) fn spell<'db>(model: &SemanticModel<'db>, ty: Type<'db>) -> Option<St
         // The display of a long union leaves members out.
         Some(union) if whole.contains(spelling::OMITTED) => {
             let members: Vec<String> = union.elements(model.db()).iter().map(|member| display(*member)).collect();
-            spelling::spell(&members.join(" | "))
+            spelling::spell(&spelling::union(&members))
         }
         _ => spelling::spell(&whole),
     }
