@@ -1,9 +1,16 @@
 //! Python in process: type inference by ty's crates, with names, placeholders and call sites of our own.
 
+mod arguments;
+mod callers;
 mod checks;
+mod completions;
 mod database;
 mod definitions;
 mod headers;
+mod members;
+mod names;
+mod roots;
+mod spot;
 mod types;
 mod view;
 
@@ -68,8 +75,10 @@ impl CodeIntelligence for PythonEngine {
         "native"
     }
 
-    fn completions(&mut self, _caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
-        Ok(Vec::new())
+    fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
+        let mut suggestions = self.ask(caret, true, completions::completions).unwrap_or_default();
+        suggestions.retain(|suggestion| suggestion.name.starts_with(caret.prefix()));
+        Ok(suggestions)
     }
 
     fn definitions(&mut self, caret: &Caret<'_>) -> Result<Vec<Definition>> {

@@ -4,6 +4,7 @@
 //! what depends on the edited file.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use repo::{Language, Repository};
 use ruff_db::files::{File, FileRootKind, Files, system_path_to_file};
@@ -35,6 +36,7 @@ pub(super) struct Database {
     settings: ProgramSettings,
     rules: RuleSelection,
     analysis: AnalysisSettings,
+    paths: Arc<[String]>,
 }
 
 /// The file that differs from the repository, and how to undo that.
@@ -62,8 +64,9 @@ impl Database {
         let settings = settings(&paths, &system, &vendored);
         let rules = RuleSelection::from_registry(default_lint_registry());
         let analysis = AnalysisSettings { respect_type_ignore_comments: false, ..AnalysisSettings::default() };
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
         let (storage, files) = (salsa::Storage::new(None), Files::default());
-        let database = Self { storage, files, system, vendored, settings, rules, analysis };
+        let database = Self { storage, files, system, vendored, settings, rules, analysis, paths };
         // The first root of a path decides how durable its files are.
         database.files.try_add_root(&database, &SystemPathBuf::from(ROOT), FileRootKind::SearchPath);
         database.settings.search_paths.try_register_static_roots(&database);
@@ -73,6 +76,11 @@ impl Database {
     /// Returns the file at `path` of the repository, if there is one.
     pub(super) fn file(&self, path: &str) -> Option<File> {
         system_path_to_file(self, path_of(path)).ok()
+    }
+
+    /// Returns the Python files of the repository, by path.
+    pub(super) fn python_files(&self) -> impl Iterator<Item = File> {
+        self.paths.iter().filter_map(|path| self.file(path))
     }
 
     /// Returns the program to which every file belongs.

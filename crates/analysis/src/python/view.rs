@@ -1,6 +1,7 @@
 //! One file as ty sees it, and the place asked about.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use ruff_db::parsed::{ParsedModuleRef, parsed_module};
 use ruff_python_ast::find_node::{CoveringNode, covering_node};
@@ -35,6 +36,11 @@ impl<'db> View<'db> {
         let file = db.program_file(db.file(path)?);
         let module = parsed_module(db, file.python_file(db)).load(db);
         Some(Self { db, file, module, text, byte })
+    }
+
+    /// Returns the bytes of the identifier at the caret, which may be the placeholder.
+    pub(super) fn word(&self) -> Option<Range<usize>> {
+        Caret::new("", Cow::Borrowed(self.text), self.byte).word()
     }
 
     /// Returns ty's interface to the file.
