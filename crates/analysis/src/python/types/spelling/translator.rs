@@ -116,6 +116,7 @@ impl<'text> Translator<'text> {
                 self.plain.extend(["type[", &class, "]"]);
             }
             Some(("<module ", _)) => self.plain.push_str("ModuleType"),
+            Some(("<types.UnionType special form ", _)) => self.plain.push_str("UnionType"),
             _ => self.plain.push_str("object"),
         }
     }
