@@ -10,6 +10,7 @@ mod headers;
 mod members;
 mod names;
 mod roots;
+mod scan;
 mod spot;
 mod types;
 mod view;

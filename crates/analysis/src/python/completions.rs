@@ -38,7 +38,7 @@ fn suggestions(names: impl IntoIterator<Item = String>, origin: Origin) -> Vec<S
 }
 
 fn names(view: &View<'_>, scope: FileScopeId, byte: usize, argument: Option<Argument<'_>>) -> Vec<Suggestion> {
-    let visible = visible_names(view.db, view.file, scope, byte);
+    let visible = visible_names(view.db, view.file, scope, &view.text[..byte]);
     let Some(argument) = argument else { return visible };
     let keywords = arguments::keywords(view, &argument);
     let mut all = suggestions(keywords.iter().cloned(), Origin::KeywordArgument);

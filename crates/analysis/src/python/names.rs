@@ -86,6 +86,31 @@ fn outer_names<'db>(db: &'db dyn Db, file: ProgramFile<'db>) -> Vec<Suggestion> 
     own.chain(builtins.map(|name| Suggestion { name: name.clone(), origin: Origin::Builtin })).collect()
 }
 
+/// Returns the names that a scope uses and that nothing it sees defines, sorted: those about to be defined, as the
+/// variable of a comprehension is where its element is written first.
+#[salsa::tracked(returns(deref))]
+fn undefined_names<'db>(db: &'db dyn Db, scope: ScopeId<'db>) -> Vec<String> {
+    let file = scope.program_file(db);
+    let index = semantic_index(db, file);
+    let id = scope.file_scope_id(db);
+    let visible = || index.visible_ancestor_scopes(id).map(|(id, _)| scope_names(db, id.to_scope_id(db, file)));
+    let builtins = builtins(db, file.program(db), file);
+    let used = index.place_table(id).symbols().filter(|symbol| symbol.is_used()).map(|symbol| symbol.name().as_str());
+    let undefined = used.filter(|name| !visible().any(|names| has(names, name)));
+    let undefined = undefined.filter(|name| builtins.binary_search_by(|builtin| builtin.as_str().cmp(name)).is_err());
+    let mut names: Vec<String> = undefined.filter(|name| *name != PLACEHOLDER).map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Returns whether `name` stands in `text` as a whole word.
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(start, _)| {
+        let (before, after) = (&text[..start], &text[start + name.len()..]);
+        !before.ends_with(repo::identifiers::is_word) && !after.starts_with(repo::identifiers::is_word)
+    })
+}
+
 /// Returns the names that the byte `byte` of a scope sees, nearest scope first and sorted within each.
 ///
 /// In the function, or else the class and the module, around the place, a name counts from its first binding on.
@@ -93,8 +118,9 @@ pub(super) fn visible_names<'db>(
     db: &'db dyn Db,
     file: ProgramFile<'db>,
     scope: FileScopeId,
-    byte: usize,
+    before: &str,
 ) -> Vec<Suggestion> {
+    let byte = before.len();
     let index = semantic_index(db, file);
     let mut inner: Vec<&[ScopeName]> = Vec::new();
     let mut suggestions: Vec<Suggestion> = Vec::new();
@@ -106,6 +132,15 @@ pub(super) fn visible_names<'db>(
             (!is_before || !is_lasting || name.first < byte) && !inner.iter().any(|inner| has(inner, &name.name))
         };
         suggestions.extend(names.iter().filter(visible).map(|name| Suggestion { name: name.name.clone(), origin }));
+        if is_before {
+            let undefined = undefined_names(db, id.to_scope_id(db, file)).iter();
+            let mentioned = undefined.filter(|name| mentions(before, name));
+            for name in mentioned {
+                if !suggestions.iter().any(|known| known.name == *name) {
+                    suggestions.push(Suggestion { name: name.clone(), origin });
+                }
+            }
+        }
         inner.push(names);
         if scope.kind() == ScopeKind::Function {
             is_before = false;

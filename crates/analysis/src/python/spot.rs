@@ -2,6 +2,7 @@
 
 use ruff_python_ast::find_node::CoveringNode;
 use ruff_python_ast::{self as ast, AnyNodeRef, ExprRef};
+use ruff_text_size::Ranged;
 use ty_python_core::scope::FileScopeId;
 use ty_python_core::semantic_index;
 
@@ -77,19 +78,18 @@ fn scope_of(view: &View<'_>, expression: ExprRef<'_>, covering: &CoveringNode<'_
     own.or_else(around).unwrap_or_else(FileScopeId::global)
 }
 
-/// Returns the argument that begins with the covered word.
+/// Returns the argument whose first word is the covered one.
 fn argument<'a>(covering: &CoveringNode<'a>) -> Option<Argument<'a>> {
-    let around: Vec<AnyNodeRef<'a>> = covering.ancestors().take(4).collect();
-    let (first, keyword) = match around.get(1)? {
-        AnyNodeRef::Keyword(keyword) if around[0].is_identifier() => (2, Some(*keyword)),
-        AnyNodeRef::Arguments(_) => (1, None),
-        _ => return None,
-    };
-    let (AnyNodeRef::Arguments(arguments), AnyNodeRef::ExprCall(call)) = (around.get(first)?, around.get(first + 1)?)
-    else {
-        return None;
-    };
-    let start = ruff_text_size::Ranged::start(&around[0]);
-    let before = arguments.args.iter().filter(|argument| ruff_text_size::Ranged::start(*argument) < start);
+    let start = covering.node().start();
+    let mut around = covering.ancestors().skip_while(|node| node.start() == start && !node.is_keyword());
+    let mut next = around.next()?;
+    let mut keyword = None;
+    if let AnyNodeRef::Keyword(own) = next {
+        keyword = (own.start() == start).then_some(own);
+        keyword?;
+        next = around.next()?;
+    }
+    let (AnyNodeRef::Arguments(arguments), AnyNodeRef::ExprCall(call)) = (next, around.next()?) else { return None };
+    let before = arguments.args.iter().filter(|argument| argument.start() < start);
     Some(Argument { call, n_positional: before.count(), keyword })
 }

@@ -11,6 +11,7 @@ use ty_python_core::ProgramFile;
 use ty_python_semantic::{Db, SemanticModel};
 
 use super::database::{Database, ROOT};
+use super::scan;
 use crate::caret::Caret;
 
 /// The name that stands where a text has none yet. It is never suggested.
@@ -77,7 +78,8 @@ pub(super) fn filled<'text>(caret: &'text Caret<'_>) -> Cow<'text, str> {
     let (before, after) = caret.text.split_at(caret.byte);
     // A keyword behind the caret stays one.
     let space = if after.starts_with(repo::identifiers::is_word) { " " } else { "" };
-    Cow::Owned([before, PLACEHOLDER, space, after].concat())
+    let closers = scan::closers(&caret.text, caret.byte);
+    Cow::Owned([before, PLACEHOLDER, space, &closers, after].concat())
 }
 
 fn is_identifier(word: &str) -> bool {
