@@ -26,7 +26,7 @@ fn diagnostic(view: &View<'_>, finding: &Finding) -> Option<Diagnostic> {
         DiagnosticId::InvalidSyntax => DiagnosticKind::SyntaxError,
         DiagnosticId::Lint(rule) => match rule.as_str() {
             "unresolved-reference" => DiagnosticKind::UndefinedName,
-            "unresolved-attribute" => DiagnosticKind::NoMember,
+            "unresolved-attribute" if !may_exist(finding) => DiagnosticKind::NoMember,
             "unresolved-import" if finding.headline_message().starts_with(NO_SUCH_MEMBER) => DiagnosticKind::NoMember,
             _ => return None,
         },
@@ -40,6 +40,17 @@ fn diagnostic(view: &View<'_>, finding: &Finding) -> Option<Diagnostic> {
         _ => span.start,
     };
     Some(Diagnostic { span: start..span.end, kind })
+}
+
+/// Returns whether the member may be there, or come to be there, for all that ty says.
+///
+/// It reports members that only some objects of a union have, that are assigned for the first time outside their class,
+/// and what functions have where any callable may stand.
+fn may_exist(finding: &Finding) -> bool {
+    let message = finding.headline_message();
+    let on_some = message.starts_with("Attribute `") && message.contains("` is not defined on `");
+    let of_functions = finding.first_help_text().is_some_and(|help| help.starts_with("Function objects have"));
+    on_some || message.starts_with("Unresolved attribute `") || of_functions
 }
 
 /// Returns where the identifier at the end of `found` begins.

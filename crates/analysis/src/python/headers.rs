@@ -103,10 +103,21 @@ fn declaration<'db>(
         DefinitionKind::Function(function) => source.function(function.node(&source.module), name),
         DefinitionKind::Class(class) => source.class(class.node(&source.module), name),
         DefinitionKind::AnnotatedAssignment(_) => source.value(binding, name),
+        // Types under a name of their own are known by what they stand for.
+        DefinitionKind::Assignment(assignment) if matches!(member.ty, Type::KnownInstance(_)) => {
+            format!("{name} = {}", source.line(assignment.value(&source.module).range()))
+        }
         DefinitionKind::Parameter(_) => parameter(source, model, binding, name, member.ty),
         DefinitionKind::Import(_) => format!("import {}", source.line(binding.kind(source.db).target_range(&source.module))),
-        DefinitionKind::ImportFrom(_) | DefinitionKind::StarImport(_) => imported(source, model, name, member.ty)
-            .unwrap_or_else(|| typed(model, name, member.ty)),
+        DefinitionKind::ImportFrom(import) => imported(source, model, name, member.ty).unwrap_or_else(|| {
+            let (from, alias) = (import.import(&source.module), import.alias(&source.module));
+            let module = from.module.as_ref().map_or("", |module| module.as_str());
+            let (dots, alias) = (".".repeat(from.level as usize), source.line(alias.range()));
+            format!("from {dots}{module} import {alias}")
+        }),
+        DefinitionKind::StarImport(_) => {
+            imported(source, model, name, member.ty).unwrap_or_else(|| typed(model, name, member.ty))
+        }
         _ => typed(model, name, member.ty),
     }
 }
@@ -140,14 +151,19 @@ fn parameter<'db>(
     }
 }
 
-/// An imported function or class is declared where it is defined, here under the name that it is imported as.
+/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type says
+/// nothing of what it is.
 fn imported<'db>(
     source: &Source<'db>,
     model: &SemanticModel<'db>,
     name: &str,
     ty: Type<'db>,
 ) -> Option<String> {
-    let defined = ty.definition(source.db, &model.program_environment())?;
+    let value = || match ty {
+        Type::SpecialForm(_) | Type::KnownInstance(_) => None,
+        _ => spell(model, ty).map(|spelled| format!("{name}: {}", spelling::widen(&spelled))),
+    };
+    let Some(defined) = ty.definition(source.db, &model.program_environment()) else { return value() };
     let there = |binding: Binding<'db>| Source::new(source.db, binding.program_file(source.db));
     match (ty, defined) {
         (Type::FunctionLiteral(_), Defined::Function(binding)) => {
@@ -161,7 +177,7 @@ fn imported<'db>(
             Some(there.class(class.node(&there.module), name))
         }
         (Type::ModuleLiteral(_), Defined::Module(module)) => Some(format!("import {} as {name}", module.name(source.db))),
-        _ => None,
+        _ => value(),
     }
 }
 

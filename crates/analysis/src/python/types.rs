@@ -10,19 +10,24 @@ pub(super) mod spelling;
 
 use ruff_python_ast::find_node::CoveringNode;
 use ruff_python_ast::{AnyNodeRef, Expr, Identifier};
+use ty_python_core::definition::DefinitionKind;
 use ty_python_core::semantic_index;
 use ty_python_semantic::types::Type;
 use ty_python_semantic::types::ide_support::call_signature_details;
 use ty_python_semantic::{HasType, SemanticModel};
 
 use super::definitions::{up_to, word};
+use super::members::Receiver;
+use super::roots::{Root, Search};
 use super::view::View;
 use crate::intelligence::TypeDefinition;
+use declaration::Source;
 use expected::Expectation;
 
 /// Returns the type of the expression that ends with the identifier at the caret.
 pub(super) fn inferred_type(view: &View<'_>) -> Option<String> {
-    spell(&view.model(), inferred(view)?)
+    let known = inferred(view).and_then(|ty| spell(&view.model(), ty));
+    known.or_else(|| spell_roots(view, &roots(view)))
 }
 
 /// Returns the type that an expression at the caret must have.
@@ -37,8 +42,49 @@ pub(super) fn reachable_types(view: &View<'_>) -> Vec<TypeDefinition> {
         Expectation::Known(ty) | Expectation::Comparable(ty) => spell(&model, ty).map(|_| ty),
         Expectation::Spelled(_) => None,
     });
-    let root = expected.or_else(|| inferred(view));
-    root.map_or_else(Vec::new, |root| reachable::definitions(view, root))
+    let known = expected.or_else(|| inferred(view)).map(|ty| reachable::classes(view.db, &model, ty));
+    let classes = known.filter(|classes| !classes.is_empty()).unwrap_or_else(|| {
+        let read = roots(view).into_iter().filter(|_| expected.is_none());
+        read.filter_map(|root| if let Root::Class(class, _) = root { Some(class) } else { None }).collect()
+    });
+    reachable::definitions(view.db, classes)
+}
+
+/// Returns what the expression at the caret can be by reading the code.
+fn roots<'db>(view: &View<'db>) -> Vec<Root<'db>> {
+    let covering = word(view).and_then(|word| view.covering(word.start, word.end));
+    let nodes: Vec<AnyNodeRef<'_>> = covering.iter().flat_map(|covering| covering.ancestors().take(2)).collect();
+    let expression = match nodes.as_slice() {
+        [AnyNodeRef::ExprName(name), ..] => Expr::Name((*name).clone()),
+        [AnyNodeRef::Identifier(_), AnyNodeRef::ExprAttribute(attribute)] => Expr::Attribute((*attribute).clone()),
+        _ => return Vec::new(),
+    };
+    Search::new(view.db).roots(view.file, &expression)
+}
+
+fn spell_roots<'db>(view: &View<'db>, roots: &[Root<'db>]) -> Option<String> {
+    let spelled = |root: &Root<'db>| match root {
+        Root::Class(class, Receiver::Object) => class.name(view.db),
+        Root::Class(class, Receiver::Class) => class.name(view.db).map(|name| format!("type[{name}]")),
+        Root::Module(_) => Some("ModuleType".to_owned()),
+        Root::Function(function, _) => {
+            let source = Source::new(view.db, function.program_file(view.db));
+            let DefinitionKind::Function(node) = function.kind(view.db) else { return None };
+            let node = node.node(&source.module);
+            Some(source.function(node, &node.name))
+        }
+    };
+    let mut members: Vec<String> = Vec::new();
+    for member in roots.iter().filter_map(spelled) {
+        if !members.contains(&member) {
+            members.push(member);
+        }
+    }
+    match members.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(spelling::union(several)),
+    }
 }
 
 /// Returns a type as Python writes it; `None` if it is not known.
@@ -49,7 +95,7 @@ pub(super) fn spell<'db>(model: &SemanticModel<'db>, ty: Type<'db>) -> Option<St
         // The display of a long union leaves members out.
         Some(union) if whole.contains(spelling::OMITTED) => {
             let members: Vec<String> = union.elements(model.db()).iter().map(|member| display(*member)).collect();
-            spelling::spell(&members.join(" | "))
+            spelling::spell(&spelling::union(&members))
         }
         _ => spelling::spell(&whole),
     }

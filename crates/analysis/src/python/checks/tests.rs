@@ -26,6 +26,9 @@ fn undefined_names_and_missing_members_are_found() {
         NoMember 32..39 "nothing""#]]);
     check("class A:\n    def f(self):\n        return self.missing\n", &expect![[r#"NoMember 46..53 "missing""#]]);
     check("class A: ...\ndef f(a: A | None):\n    a.missing()\n", &expect![[r#"NoMember 39..46 "missing""#]]);
+    check("class A:\n    x = 1\nclass B: ...\ndef f(a: A | B):\n    a.x + a.y\n", &expect![[r#"NoMember 61..62 "y""#]]);
+    check("def f(): ...\nf.label = 1\nf.other\n", &expect![[r#"NoMember 27..32 "other""#]]);
+    check("from typing import Callable\ndef f(g: Callable[[], int]):\n    g.__name__ + g.other\n", &expect![[r#"NoMember 76..81 "other""#]]);
     check("nothing # type: ignore\n", &expect![[r#"UndefinedName 0..7 "nothing""#]]);
 }
 

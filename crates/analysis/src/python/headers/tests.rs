@@ -17,7 +17,9 @@ fn names_come_from_the_innermost_scope_first() {
 import os.path
 import numpy as np
 from b import area as surface, Base, limit
-from nowhere import thing
+from nowhere import thing as other
+from typing import Union
+Either = Union[int, str]
 count: int = 1
 size = [1]
 def outer(a, *args: str, b: list[int] | None = None, **options):
@@ -50,15 +52,17 @@ end = None
             enclosing options: options: dict[str, Any]
             global Base: class Base
             global Derived: class Derived(Base, metaclass=type)
+            global Either: Either: object
+            global Union: from typing import Union
             global count: count: int
             global end: end: None
             global limit: limit: int
             global np: import numpy as np
             global os: import os.path
+            global other: from nowhere import thing as other
             global outer: def outer(a, *args: str, b: list[int] | None = None, **options)
             global size: size: list[int]
-            global surface: def surface(a: int, b=2) -> float
-            global thing: thing"#]],
+            global surface: def surface(a: int, b=2) -> float"#]],
     );
 }
 

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use ruff_db::parsed::parsed_module;
-use ruff_python_ast::{AnyNodeRef, Expr, Stmt, StmtClassDef};
+use ruff_python_ast::{Expr, Stmt, StmtClassDef};
 use ruff_text_size::Ranged;
 use ty_module_resolver::file_to_module;
 use ty_python_core::definition::{Definition as Binding, DefinitionKind};
@@ -22,7 +22,6 @@ use super::declaration::Source;
 use crate::intelligence::{Place, TypeDefinition};
 use crate::python::database::Database;
 use crate::python::definitions::place;
-use crate::python::view::View;
 
 /// Classes in one answer.
 const CLASSES_MAX: usize = 64;
@@ -37,45 +36,35 @@ const KNOWN_MODULES: [&str; 5] = ["builtins", "types", "typing", "typing_extensi
 const USE_DECORATORS: [&str; 6] =
     ["abstractmethod", "cached_property", "classmethod", "overload", "property", "staticmethod"];
 
-/// Returns the classes that `root` leads to, nearest first.
-pub(super) fn definitions<'db>(view: &View<'db>, root: Type<'db>) -> Vec<TypeDefinition> {
-    let mut queue: VecDeque<Binding<'db>> = classes(view.db, &view.model(), root).into();
-    if root.display(view.db, &view.model().program_environment()).to_string().starts_with("Self@") {
-        queue.extend(class_around(view));
-    }
+/// Returns `classes` and those that they lead to, nearest first.
+pub(super) fn definitions<'db>(db: &'db Database, classes: Vec<Binding<'db>>) -> Vec<TypeDefinition> {
+    let mut queue = VecDeque::from(classes);
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     while let Some(binding) = queue.pop_front() {
         if found.len() == CLASSES_MAX {
             break;
         }
-        if !seen.insert(binding) || is_known(view.db, binding) {
+        if !seen.insert(binding) || is_known(db, binding) {
             continue;
         }
-        let source = Source::new(view.db, binding.program_file(view.db));
-        let DefinitionKind::Class(class) = binding.kind(view.db) else { continue };
+        let source = Source::new(db, binding.program_file(db));
+        let DefinitionKind::Class(class) = binding.kind(db) else { continue };
         let class = class.node(&source.module);
-        let (name, place) = place(view.db, binding);
+        let (name, place) = place(db, binding);
         let mut declaration = source.class(class, &name);
         if matches!(place, Place::Repository { .. }) {
             let members = members(&source, class);
             members.lines.iter().for_each(|line| declaration.extend(["\n    ", line]));
-            queue.extend(members.types.into_iter().flat_map(|ty| classes(view.db, &source.model(), ty)));
+            queue.extend(members.types.into_iter().flat_map(|ty| self::classes(db, &source.model(), ty)));
         }
         found.push(TypeDefinition { name, place, declaration });
     }
     found
 }
 
-/// Returns the class around the caret.
-fn class_around<'db>(view: &View<'db>) -> Option<Binding<'db>> {
-    let covering = view.covering(view.byte, view.byte)?;
-    let class = covering.ancestors().find_map(AnyNodeRef::stmt_class_def)?;
-    semantic_index(view.db, view.file).try_definition(class)
-}
-
 /// Returns the classes that the display of a type names, from left to right.
-fn classes<'db>(db: &'db Database, model: &SemanticModel<'db>, ty: Type<'db>) -> Vec<Binding<'db>> {
+pub(super) fn classes<'db>(db: &'db Database, model: &SemanticModel<'db>, ty: Type<'db>) -> Vec<Binding<'db>> {
     let env = model.program_environment();
     // The display of a long union leaves members out.
     let members = ty.as_union().map_or_else(|| vec![ty], |union| union.elements(db).to_vec());
