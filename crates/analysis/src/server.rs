@@ -10,6 +10,8 @@
 
 pub mod jedi;
 
+pub mod lsp;
+
 pub mod sandbox;
 
 mod tool;
@@ -27,6 +29,7 @@ use std::time::Duration;
 use crate::caret::Caret;
 
 pub use jedi::{JediOptions, JediWorker};
+pub use lsp::{LanguageServer, LanguageServerOptions};
 pub use sandbox::{Program, Protection};
 
 /// What a tool may take.
