@@ -82,9 +82,7 @@ impl JediWorker {
     fn ask(&mut self, method: &str, path: &str, text: String, mut parameters: Value) -> Result<Value> {
         self.tool.usage.n_questions += 1;
         if !self.tool.is_running() {
-            self.sent = None;
-            self.tool.start()?;
-            self.request("start", json!({}), self.tool.limits.start_deadline)?;
+            self.start()?;
         }
         parameters["path"] = path.into();
         if self.sent.as_ref().is_none_or(|(old_path, old_text)| old_path != path || *old_text != text) {
@@ -97,6 +95,17 @@ impl JediWorker {
             self.sent = None;
         }
         answer
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.sent = None;
+        self.tool.start()?;
+        let started = self.request("start", json!({}), self.tool.limits.start_deadline);
+        if started.is_err() {
+            // One that lacks Jedi still runs, but knows nothing.
+            self.tool.stop();
+        }
+        started.map(drop)
     }
 
     fn request(&mut self, method: &str, parameters: Value, patience: Duration) -> Result<Value> {

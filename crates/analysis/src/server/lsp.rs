@@ -205,7 +205,12 @@ impl LanguageServer {
         let root = uri::of(self.tool.sandbox.root());
         let ears = &mut self.ears;
         let shake = |connection: &mut _, deadline| handshake::shake(connection, deadline, ears, &root);
-        self.server = self.tool.talk(self.tool.limits.start_deadline, shake)?;
+        let shaken = self.tool.talk(self.tool.limits.start_deadline, shake);
+        if shaken.is_err() {
+            // One that refuses still runs, but knows nothing.
+            self.tool.stop();
+        }
+        self.server = shaken?;
         Ok(())
     }
 

@@ -116,6 +116,14 @@ impl Tool {
         }
     }
 
+    /// Ends the tool; it is started again for the next question.
+    pub(super) fn stop(&mut self) {
+        if let Some((mut process, _)) = self.running.take() {
+            process.stop();
+            self.cpu_before += process.cpu();
+        }
+    }
+
     /// Counts a failure.
     pub(super) fn counted(&mut self, error: Error) -> Error {
         *self.usage.failures.entry(error.kind()).or_default() += 1;

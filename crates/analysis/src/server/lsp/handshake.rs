@@ -219,9 +219,11 @@ pub(super) fn complete(mut program: Program, limits: &Limits) -> Program {
     for folder in ["configuration", "data"] {
         program.arguments.extend([format!("-{folder}"), format!("{OWN_FOLDER}/{folder}")]);
     }
-    // Java itself would take a quarter of the machine.
-    let heap = format!("-Xmx{}m", (limits.memory_bytes_max >> 20) / 2);
-    program.environment.entry("JAVA_TOOL_OPTIONS".into()).or_insert(heap);
+    // Java itself would take a quarter of the machine. Without the other option, what jdtls has not found within five
+    // seconds, as while it still reads the libraries, would be missing without a word: our deadline is to come first.
+    let (heap, patience) = ((limits.memory_bytes_max >> 20) / 2, limits.deadline.as_millis() * 2);
+    let options = format!("-Xmx{heap}m -Dcompletion.timeout={patience}");
+    program.environment.entry("JAVA_TOOL_OPTIONS".into()).or_insert(options);
     program
 }
 
@@ -260,7 +262,7 @@ mod tests {
     fn jdtls_gets_folders_of_its_own() {
         let program = complete(Program::parse("bin/jdtls"), &Limits::default());
         assert!(program.to_string().ends_with("-configuration {own}/configuration -data {own}/data"), "{program}");
-        assert_eq!(program.environment["JAVA_TOOL_OPTIONS"], "-Xmx2048m");
+        assert_eq!(program.environment["JAVA_TOOL_OPTIONS"], "-Xmx2048m -Dcompletion.timeout=60000");
         let told = Program::parse("jdtls -data here");
         assert_eq!(complete(told.clone(), &Limits::default()), told);
     }

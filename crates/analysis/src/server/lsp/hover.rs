@@ -9,7 +9,9 @@ pub(super) fn shown_type(answer: &Value, language: Language) -> Option<String> {
     let shown = text(contents)?;
     let shown = shown.trim();
     let shown = shown.strip_prefix("```").map_or(shown, |code| code.split_once('\n').map_or("", |(_, code)| code));
-    let shown = shown.split("```").next()?.split("\n---").next()?.trim();
+    // What is shown below, after an empty line or a rule, is documentation.
+    let shown =
+        ["```", "\n---", "\n\n"].iter().fold(shown, |shown, end| shown.split(end).next().unwrap_or(shown)).trim();
     let found = match language {
         Language::Python => python(shown),
         Language::Java => java(shown),
@@ -29,7 +31,7 @@ fn python(shown: &str) -> Option<String> {
         Some(rest) => rest.split_once(") ")?,
         None => shown.split_once(' ')?,
     };
-    let rest: String = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rest = rest.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(").replace(" )", ")");
     let name = rest.split(['(', ':', ' ', '[']).next().unwrap_or_default();
     match kind {
         "class" => Some(format!("type[{name}]")),
@@ -77,7 +79,7 @@ mod tests {
         check(json!("(class) Shelf(a: int)"), Some("type[Shelf]"));
         check(
             json!("(method) def put(\n    self: Self,\n    item\n) -> None\n\nDoc"),
-            Some("put( self: Self, item ) -> None Doc"),
+            Some("put(self: Self, item) -> None"),
         );
         check(json!("(module) os"), Some("ModuleType"));
         check(json!("param name: str\n---\nFull name: x"), Some("str"));
