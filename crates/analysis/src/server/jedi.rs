@@ -11,7 +11,7 @@ use super::connection::Deaf;
 use super::json_rpc::{Framing, beginning};
 use super::sandbox::{OWN_FOLDER, Program, Protection};
 use super::tool::Tool;
-use super::{DUMMY, Limits, Placeholder, Usage};
+use super::{Limits, Placeholder, Usage, is_suggestible};
 use crate::caret::Caret;
 use crate::diagnostics::{Diagnostic, DiagnosticKind};
 use crate::error::{Error, Result};
@@ -240,12 +240,6 @@ fn program(python: &Path, limits: &Limits) -> Program {
 fn position(text: &str, byte: usize) -> Value {
     let Position { line, column } = LineIndex::new(text).position(text, byte, Unit::Character);
     json!({"line": line + 1, "column": column})
-}
-
-/// Returns whether a tool's text is an identifier that a caret after `prefix` asks for.
-pub(super) fn is_suggestible(name: &str, prefix: &str, language: Language) -> bool {
-    let is_identifier = repo::identifiers::identifier_spans(name, language) == [0..name.len()];
-    is_identifier && name.starts_with(prefix) && !name.starts_with(&format!("{prefix}{DUMMY}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::span;
 use crate::caret::Caret;
 use crate::intelligence::{Origin, Suggestion};
 use crate::position::{LineIndex, Unit};
-use crate::server::jedi::is_suggestible;
+use crate::server::is_suggestible;
 
 /// The kind of an item that is more than a name.
 const SNIPPET: u64 = 15;

@@ -62,13 +62,10 @@ fn kind(item: &Value, is_behind_dot: bool) -> Option<DiagnosticKind> {
     use DiagnosticKind::{NoMember, SyntaxError, UndefinedName};
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let member = if is_behind_dot { NoMember } else { UndefinedName };
+    // The rules of basedpyright and pyright, then those of zuban.
     match text("code") {
-        // basedpyright and pyright
-        Some("reportUndefinedVariable") => return Some(UndefinedName),
-        Some("reportAttributeAccessIssue" | "reportFunctionMemberAccess") => return Some(NoMember),
-        // zuban
-        Some("name-defined") => return Some(UndefinedName),
-        Some("attr-defined") => return Some(NoMember),
+        Some("reportUndefinedVariable" | "name-defined") => return Some(UndefinedName),
+        Some("reportAttributeAccessIssue" | "reportFunctionMemberAccess" | "attr-defined") => return Some(NoMember),
         Some("syntax") => return Some(SyntaxError),
         _ => {}
     }

@@ -9,7 +9,7 @@ use std::thread::spawn;
 fn shake(answers: Vec<Value>) -> (std::result::Result<Server, Fault>, Vec<String>) {
     let (their_reader, our_writer) = io::pipe().unwrap();
     let (our_reader, their_writer) = io::pipe().unwrap();
-    let server = spawn(move || play(BufReader::new(their_reader), their_writer, answers));
+    let server = spawn(move || play(BufReader::new(their_reader), their_writer, &answers));
     let mut connection = Connection::new(our_writer, our_reader, Framing::Headers).unwrap();
     let mut ears = Ears::new(handshake::settings(&Repository::new("r", Vec::new())));
     let deadline = Instant::now() + Duration::from_millis(500);
@@ -18,40 +18,42 @@ fn shake(answers: Vec<Value>) -> (std::result::Result<Server, Fault>, Vec<String
     (shaken, server.join().unwrap())
 }
 
-fn play(reader: impl io::Read + Send + 'static, mut writer: impl Write, answers: Vec<Value>) -> Vec<String> {
+fn play(reader: impl io::Read + Send + 'static, mut writer: impl Write, answers: &[Value]) -> Vec<String> {
     let incoming = crate::server::json_rpc::Incoming::new(reader, Framing::Headers).unwrap();
     let mut methods = Vec::new();
     while let Ok(message) = incoming.next(Instant::now() + Duration::from_secs(30)) {
         methods.push(message["method"].as_str().unwrap_or("answer").to_owned());
         if methods.len() == 1 {
-            answers.iter().for_each(|answer| Framing::Headers.write(&mut writer, answer).unwrap());
+            for answer in answers {
+                Framing::Headers.write(&mut writer, answer).unwrap();
+            }
         }
     }
     methods
 }
 
-fn initialized(capabilities: Value) -> Value {
+fn initialized(capabilities: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "result": {"capabilities": capabilities}})
 }
 
 #[test]
 fn the_handshake_reads_what_the_server_can() {
-    let (server, methods) = shake(vec![initialized(json!({"positionEncoding": "utf-32", "diagnosticProvider": {}}))]);
+    let (server, methods) = shake(vec![initialized(&json!({"positionEncoding": "utf-32", "diagnosticProvider": {}}))]);
     let server = server.unwrap();
     assert_eq!((server.unit, server.gives_diagnostics), (Unit::Character, true));
     assert_eq!(methods, ["initialize", "initialized", "workspace/didChangeConfiguration"]);
-    let (server, _) = shake(vec![initialized(json!({}))]);
+    let (server, _) = shake(vec![initialized(&json!({}))]);
     assert_eq!(server.unwrap().unit, Unit::Utf16);
-    let (server, _) = shake(vec![initialized(json!({"positionEncoding": "utf-8"}))]);
+    let (server, _) = shake(vec![initialized(&json!({"positionEncoding": "utf-8"}))]);
     assert!(matches!(server, Err(Fault::Garbage(_))));
 }
 
 #[test]
 fn a_server_that_tells_its_status_is_waited_for() {
     let status = |kind: &str| json!({"method": "language/status", "params": {"type": kind}});
-    let (server, _) = shake(vec![status("Starting"), initialized(json!({})), status("ServiceReady")]);
+    let (server, _) = shake(vec![status("Starting"), initialized(&json!({})), status("ServiceReady")]);
     assert!(server.is_ok());
-    let (server, _) = shake(vec![status("Starting"), initialized(json!({}))]);
+    let (server, _) = shake(vec![status("Starting"), initialized(&json!({}))]);
     assert_eq!(server.unwrap_err(), Fault::Deadline);
 }
 

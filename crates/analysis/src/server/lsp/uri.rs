@@ -11,7 +11,8 @@ pub(super) fn of(path: &Path) -> String {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
             uri.push(char::from(*byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value)]);
+            uri.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }
     uri
