@@ -10,6 +10,8 @@
 
 pub mod jedi;
 
+pub mod lsp;
+
 pub mod sandbox;
 
 mod tool;
@@ -24,9 +26,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use repo::Language;
+use repo::identifiers::is_word;
+
 use crate::caret::Caret;
 
 pub use jedi::{JediOptions, JediWorker};
+pub use lsp::{LanguageServer, LanguageServerOptions};
 pub use sandbox::{Program, Protection};
 
 /// What a tool may take.
@@ -43,7 +49,7 @@ pub struct Limits {
 impl Default for Limits {
     /// Returns half a minute for an answer, two minutes for a start and 4 GiB.
     fn default() -> Self {
-        let (deadline, start_deadline) = (Duration::from_secs(30), Duration::from_secs(120));
+        let (deadline, start_deadline) = (Duration::from_secs(30), Duration::from_mins(2));
         Self { deadline, start_deadline, memory_bytes_max: 4 << 30 }
     }
 }
@@ -89,10 +95,17 @@ impl Placeholder {
     fn text(self, caret: &Caret<'_>) -> String {
         let (before, after) = caret.text.split_at(caret.byte);
         match self {
-            Self::AtCaret if !after.starts_with(repo::identifiers::is_word) => [before, DUMMY, after].concat(),
+            Self::AtCaret if !after.starts_with(is_word) => [before, DUMMY, after].concat(),
             _ => caret.text.clone().into_owned(),
         }
     }
+}
+
+/// Returns whether what a tool offers is an identifier that a caret behind `prefix` asks for.
+fn is_suggestible(name: &str, prefix: &str, language: Language) -> bool {
+    let is_identifier = name.chars().all(is_word) && name.starts_with(|c: char| !c.is_numeric());
+    let is_dummy = name.strip_prefix(prefix).is_some_and(|rest| rest == DUMMY);
+    is_identifier && name.starts_with(prefix) && !is_dummy && language.keywords().binary_search(&name).is_err()
 }
 
 #[cfg(all(test, feature = "oracles"))]
@@ -118,5 +131,14 @@ mod tests {
         assert_eq!(Placeholder::AtCaret.text(&caret(8)), "x = é.yretort_placeholder\n");
         assert_eq!(Placeholder::AtCaret.text(&caret(3)), "x =retort_placeholder é.y\n");
         assert_eq!(Placeholder::None.text(&caret(3)), "x = é.y\n");
+    }
+
+    #[test]
+    fn only_identifiers_are_suggested() {
+        let suggestible = |name, prefix| is_suggestible(name, prefix, Language::Python);
+        assert!(suggestible("größe", "grö") && suggestible("_", "") && suggestible("x1", "x1"));
+        assert!(!suggestible("def", "") && !suggestible("Größe", "grö") && !suggestible("'key'", ""));
+        assert!(!suggestible("", "") && !suggestible("a b", "") && !suggestible("1a", ""));
+        assert!(!suggestible("sretort_placeholder", "s") && !suggestible("retort_placeholder", ""));
     }
 }

@@ -79,7 +79,9 @@ impl<W: Write> Connection<W> {
     ) -> Result<Value, Fault> {
         self.last_id += 1;
         let id = self.last_id;
-        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}))?;
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        message["params"] = parameters;
+        self.write(&message)?;
         for _ in 0..MESSAGES_MAX {
             let mut message = self.incoming.next(deadline)?;
             if message.get("method").is_some() {
@@ -98,7 +100,9 @@ impl<W: Write> Connection<W> {
 
     /// Tells the tool something.
     pub(super) fn notify(&mut self, method: &str, parameters: Value) -> Result<(), Fault> {
-        self.write(&json!({"jsonrpc": "2.0", "method": method, "params": parameters}))
+        let mut message = json!({"jsonrpc": "2.0", "method": method});
+        message["params"] = parameters;
+        self.write(&message)
     }
 
     /// Hears messages until `is_enough` says so after one.

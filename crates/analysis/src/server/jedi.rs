@@ -11,7 +11,7 @@ use super::connection::Deaf;
 use super::json_rpc::{Framing, beginning};
 use super::sandbox::{OWN_FOLDER, Program, Protection};
 use super::tool::Tool;
-use super::{DUMMY, Limits, Placeholder, Usage};
+use super::{Limits, Placeholder, Usage, is_suggestible};
 use crate::caret::Caret;
 use crate::diagnostics::{Diagnostic, DiagnosticKind};
 use crate::error::{Error, Result};
@@ -82,9 +82,7 @@ impl JediWorker {
     fn ask(&mut self, method: &str, path: &str, text: String, mut parameters: Value) -> Result<Value> {
         self.tool.usage.n_questions += 1;
         if !self.tool.is_running() {
-            self.sent = None;
-            self.tool.start()?;
-            self.request("start", json!({}), self.tool.limits.start_deadline)?;
+            self.start()?;
         }
         parameters["path"] = path.into();
         if self.sent.as_ref().is_none_or(|(old_path, old_text)| old_path != path || *old_text != text) {
@@ -97,6 +95,17 @@ impl JediWorker {
             self.sent = None;
         }
         answer
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.sent = None;
+        self.tool.start()?;
+        let started = self.request("start", json!({}), self.tool.limits.start_deadline);
+        if started.is_err() {
+            // One that lacks Jedi still runs, but knows nothing.
+            self.tool.stop();
+        }
+        started.map(drop)
     }
 
     fn request(&mut self, method: &str, parameters: Value, patience: Duration) -> Result<Value> {
@@ -231,12 +240,6 @@ fn program(python: &Path, limits: &Limits) -> Program {
 fn position(text: &str, byte: usize) -> Value {
     let Position { line, column } = LineIndex::new(text).position(text, byte, Unit::Character);
     json!({"line": line + 1, "column": column})
-}
-
-/// Returns whether a tool's text is an identifier that a caret after `prefix` asks for.
-pub(super) fn is_suggestible(name: &str, prefix: &str, language: Language) -> bool {
-    let is_identifier = repo::identifiers::identifier_spans(name, language) == [0..name.len()];
-    is_identifier && name.starts_with(prefix) && !name.starts_with(&format!("{prefix}{DUMMY}"))
 }
 
 #[cfg(test)]

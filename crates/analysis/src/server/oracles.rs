@@ -1,5 +1,7 @@
 //! Tests that ask the real tools, which `tests/oracles/completion.sh` installs.
 
+mod language_servers;
+
 mod python;
 
 use std::borrow::Cow;
@@ -41,7 +43,7 @@ fn check_completions(
 ) -> Vec<String> {
     let start = Instant::now();
     let names = names(tool.completions(caret).unwrap());
-    eprintln_timing(tool.name(), "completions", start);
+    tell(tool.name(), "completions", start);
     assert!(names.is_sorted(), "{names:?}");
     for name in expected {
         assert!(names.iter().any(|found| found == name), "{}: {name} is not in {names:?}", tool.name());
@@ -54,7 +56,7 @@ fn check_completions(
 
 /// Tells how long an answer took; shown with `--nocapture`.
 #[expect(clippy::print_stderr, reason = "timings of real tools are for the reader of the test")]
-fn eprintln_timing(tool: &str, question: &str, start: Instant) {
+fn tell(tool: &str, question: &str, start: Instant) {
     eprintln!("{tool}: {question} in {} ms", start.elapsed().as_millis());
 }
 

@@ -85,10 +85,10 @@ impl Process {
         let mut command = command(launch);
         let shared = Arc::new(Shared::default());
         let (sender, started) = mpsc::channel();
-        let watched = Arc::clone(&shared);
+        let theirs = Arc::clone(&shared);
         let watcher = Builder::new()
             .name("watcher".into())
-            .spawn(move || start_and_watch(&mut command, &watched, memory_bytes_max, &sender))?;
+            .spawn(move || start_and_watch(&mut command, &theirs, memory_bytes_max, &sender))?;
         let (id, stdin, stdout) = started.recv().map_err(|_| io::Error::other("its watcher ended"))??;
         Ok((Self { shared, id, watcher: Some(watcher) }, stdin, stdout))
     }

@@ -16,15 +16,6 @@ fn caret(text: &str) -> Caret<'_> {
 }
 
 #[test]
-fn only_identifiers_are_suggested() {
-    let suggestible = |name, prefix| is_suggestible(name, prefix, Language::Python);
-    assert!(suggestible("größe", "grö") && suggestible("_", ""));
-    assert!(!suggestible("def", "") && !suggestible("Größe", "grö") && !suggestible("'key'", ""));
-    assert!(!suggestible("", "") && !suggestible("a b", "") && !suggestible("1a", ""));
-    assert!(!suggestible("sretort_placeholder", "s") && !suggestible("retort_placeholder", ""));
-}
-
-#[test]
 fn places_are_found_in_the_text_that_was_asked_about() {
     let worker = worker();
     let found = |path: &str, line: u64, column: u64, name: &str| {

@@ -62,26 +62,29 @@ fn a_line_without_end_is_no_message() {
     assert_eq!(read(b"oops\n", Framing::Lines), garbage("`oops`"));
 }
 
+/// Reads one stream after the other.
+struct Chain<I>(I, io::Cursor<Vec<u8>>);
+
+impl<I: Iterator<Item = io::Cursor<Vec<u8>>>> Read for Chain<I> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.1.read(buffer)? {
+            0 => self.0.next().map_or(Ok(0), |next| {
+                self.1 = next;
+                self.1.read(buffer)
+            }),
+            length => Ok(length),
+        }
+    }
+}
+
 #[test]
 fn what_nobody_reads_is_not_kept_without_end() {
     let body = format!("\"{}\"", "x".repeat(BODY_BYTES_MAX - 2));
     let stream = format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
     let endless = std::iter::repeat_n(stream, 100).map(io::Cursor::new);
-    struct Chain<I>(I, io::Cursor<Vec<u8>>);
-    impl<I: Iterator<Item = io::Cursor<Vec<u8>>>> Read for Chain<I> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            match self.1.read(buffer)? {
-                0 => self.0.next().map_or(Ok(0), |next| {
-                    self.1 = next;
-                    self.1.read(buffer)
-                }),
-                length => Ok(length),
-            }
-        }
-    }
     let incoming = Incoming::new(Chain(endless, io::Cursor::default()), Framing::Headers).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let n_messages = std::iter::from_fn(|| incoming.next(deadline).ok()).count();
     assert!((1..100).contains(&n_messages), "{n_messages} messages");
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::diagnostics::DiagnosticKind;
 use crate::server::{JediOptions, JediWorker, Limits, Placeholder};
 
-const SHOP: &str = "\
+pub(super) const SHOP: &str = "\
 import os
 from shop.stock import Shelf, größe
 
@@ -27,7 +27,7 @@ class Shelf:
         return item
 ";
 
-fn shop() -> Repository {
+pub(super) fn shop() -> Repository {
     repository(Language::Python, &[("shop/__init__.py", ""), ("shop/shop.py", SHOP), ("shop/stock.py", STOCK)])
 }
 

@@ -75,14 +75,14 @@ fn a_program_that_does_not_read_cannot_block_its_writer() {
 fn memory_above_the_cap_ends_the_program() {
     // A shell variable that doubles soon needs more than 64 MiB, whatever the shell.
     let script = "x=0123456789abcdef; while :; do x=$x$x; done";
-    let (_, _process, end) = run(script, Duration::from_secs(60), 64 << 20);
+    let (_, _process, end) = run(script, Duration::from_mins(1), 64 << 20);
     assert_eq!(end, End::Memory(64 << 20));
 }
 
 #[test]
 fn processor_time_counts_children_and_outlives_the_program() {
     let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
-    let (_, process, end) = run(&format!("sh -c '{busy}'; exit 0"), Duration::from_secs(60), MEMORY);
+    let (_, process, end) = run(&format!("sh -c '{busy}'; exit 0"), Duration::from_mins(1), MEMORY);
     assert_eq!(end, End::Exited("exit status: 0".into()));
     assert!(process.cpu() >= Duration::from_millis(20), "{:?}", process.cpu());
 }
