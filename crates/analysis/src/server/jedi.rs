@@ -73,12 +73,6 @@ impl JediWorker {
         &self.tool.usage
     }
 
-    /// Returns the processor time of all the worker's processes so far.
-    #[must_use]
-    pub fn cpu(&self) -> Duration {
-        self.tool.cpu()
-    }
-
     fn ask(&mut self, method: &str, path: &str, text: String, mut parameters: Value) -> Result<Value> {
         self.tool.usage.n_questions += 1;
         if !self.tool.is_running() {
@@ -158,6 +152,10 @@ impl JediWorker {
 impl CodeIntelligence for JediWorker {
     fn name(&self) -> &str {
         &self.tool.name
+    }
+
+    fn outside_cpu_seconds(&self) -> f64 {
+        self.tool.cpu().as_secs_f64()
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {

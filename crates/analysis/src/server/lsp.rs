@@ -107,12 +107,6 @@ impl LanguageServer {
         &self.tool.usage
     }
 
-    /// Returns the processor time of all the server's processes so far.
-    #[must_use]
-    pub fn cpu(&self) -> Duration {
-        self.tool.cpu()
-    }
-
     /// Returns where the type of the identifier that the caret touches is defined.
     ///
     /// # Errors
@@ -246,6 +240,10 @@ impl LanguageServer {
 impl CodeIntelligence for LanguageServer {
     fn name(&self) -> &str {
         &self.tool.name
+    }
+
+    fn outside_cpu_seconds(&self) -> f64 {
+        self.tool.cpu().as_secs_f64()
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
