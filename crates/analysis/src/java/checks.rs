@@ -37,7 +37,9 @@ pub(super) fn diagnostics(store: &Store<'_>, path: &str, text: &str, last: &mut 
             if std::mem::replace(&mut previous, member.span.start) == member.span.start {
                 continue;
             }
-            let Some(mut focus) = Focus::in_member(store, &file, class.home, &member.span, text, last) else { continue };
+            let Some(mut focus) = Focus::in_member(store, &file, class.home, &member.span, text, last) else {
+                continue;
+            };
             for at in identifiers(&focus.parsed.tree) {
                 n_checked += 1;
                 if n_checked > IDENTIFIERS_MAX {
@@ -130,9 +132,12 @@ impl<'t> Scope<'t> {
     fn is_closed(&self) -> bool {
         let is_known = |import: &super::outline::Import| {
             let path = if import.is_on_demand { Some(&*import.path) } else { None };
-            path.is_none_or(|path| self.store.qualified(path).is_some() || !import.is_static && self.store.has_package(path))
+            path.is_none_or(|path| {
+                self.store.qualified(path).is_some() || !import.is_static && self.store.has_package(path)
+            })
         };
-        self.classes().all(|(id, _)| self.store.supertypes(id).is_complete) && self.focus.file.imports.iter().all(is_known)
+        self.classes().all(|(id, _)| self.store.supertypes(id).is_complete)
+            && self.focus.file.imports.iter().all(is_known)
     }
 
     fn is_imported(&self, name: &str) -> bool {
@@ -165,13 +170,22 @@ impl<'t> Scope<'t> {
         let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
         let is_read = match parent.kind() {
             // `a.b.C` may begin with a package that is not known; `a.b()` and a lone `a.b` do not.
-            "field_access" if is_field("object") => {
-                outer.last().is_none_or(|outer| !matches!(outer.kind(), "field_access" | "method_invocation" | "method_reference"))
-            }
+            "field_access" if is_field("object") => outer
+                .last()
+                .is_none_or(|outer| !matches!(outer.kind(), "field_access" | "method_invocation" | "method_reference")),
             "method_invocation" => is_field("object"),
-            "argument_list" | "binary_expression" | "assignment_expression" | "return_statement" | "unary_expression"
-            | "parenthesized_expression" | "update_expression" | "ternary_expression" | "array_access"
-            | "throw_statement" | "expression_statement" | "dimensions_expr" => true,
+            "argument_list"
+            | "binary_expression"
+            | "assignment_expression"
+            | "return_statement"
+            | "unary_expression"
+            | "parenthesized_expression"
+            | "update_expression"
+            | "ternary_expression"
+            | "array_access"
+            | "throw_statement"
+            | "expression_statement"
+            | "dimensions_expr" => true,
             "variable_declarator" | "enhanced_for_statement" | "cast_expression" => is_field("value"),
             "instanceof_expression" => is_field("left"),
             _ => false,

@@ -304,8 +304,7 @@ impl Scope<'_> {
         if let Type::Class(id, _) = of {
             let class = self.store.class(*id);
             if class.kind == ClassKind::Enum {
-                let constants =
-                    class.members.iter().filter(|member| member.kind == MemberKind::EnumConstant);
+                let constants = class.members.iter().filter(|member| member.kind == MemberKind::EnumConstant);
                 constants.for_each(|member| names.add(&member.name, Origin::Member));
             }
         }

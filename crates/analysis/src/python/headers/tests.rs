@@ -69,22 +69,34 @@ end = None
 #[test]
 fn names_bound_behind_the_caret_are_left_out_where_it_stands() {
     check("before = 1\nx = $0\nafter = 2\n", &expect!["global before: before: int"]);
-    check("def f():\n    return [$0 for x in 'a']\n", &expect![[r#"
+    check(
+        "def f():\n    return [$0 for x in 'a']\n",
+        &expect![[r#"
         local x: x: str
-        global f: def f()"#]]);
-    check("class A:\n    one = 1\n    two = on$0e\n    three = 3\n", &expect![[r#"
+        global f: def f()"#]],
+    );
+    check(
+        "class A:\n    one = 1\n    two = on$0e\n    three = 3\n",
+        &expect![[r#"
         local one: one: int
-        global A: class A"#]]);
-    check("class A:\n    one = 1\n    def f(self):\n        self.$0\n", &expect![[r#"
+        global A: class A"#]],
+    );
+    check(
+        "class A:\n    one = 1\n    def f(self):\n        self.$0\n",
+        &expect![[r#"
         local self: self: Self
-        global A: class A"#]]);
+        global A: class A"#]],
+    );
 }
 
 #[test]
 fn odd_places_have_headers_too() {
     check("# $0\nx = 1\n", &expect![]);
-    check("x = 1\ndef f($0", &expect![[r#"
+    check(
+        "x = 1\ndef f($0",
+        &expect![[r#"
         global f: def f(retort_placeholder__
-        global x: x: int"#]]);
+        global x: x: int"#]],
+    );
     check("$0", &expect![]);
 }

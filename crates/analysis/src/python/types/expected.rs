@@ -79,11 +79,7 @@ fn hole<'nodes, 'tree>(nodes: &'nodes [AnyNodeRef<'tree>]) -> Option<(AnyNodeRef
     Some((nodes[at], &nodes[at + 1..]))
 }
 
-fn asked<'db>(
-    model: &SemanticModel<'db>,
-    hole: AnyNodeRef<'_>,
-    around: &[AnyNodeRef<'_>],
-) -> Option<Expectation<'db>> {
+fn asked<'db>(model: &SemanticModel<'db>, hole: AnyNodeRef<'_>, around: &[AnyNodeRef<'_>]) -> Option<Expectation<'db>> {
     let range = hole.range();
     let is_hole = |expression: &Expr| expression.range() == range;
     let known = match around {
