@@ -108,7 +108,9 @@ fn declaration<'db>(
             format!("{name} = {}", source.line(assignment.value(&source.module).range()))
         }
         DefinitionKind::Parameter(_) => parameter(source, model, binding, name, member.ty),
-        DefinitionKind::Import(_) => format!("import {}", source.line(binding.kind(source.db).target_range(&source.module))),
+        DefinitionKind::Import(_) => {
+            format!("import {}", source.line(binding.kind(source.db).target_range(&source.module)))
+        }
         DefinitionKind::ImportFrom(import) => imported(source, model, name, member.ty).unwrap_or_else(|| {
             let (from, alias) = (import.import(&source.module), import.alias(&source.module));
             let module = from.module.as_ref().map_or("", |module| module.as_str());
@@ -153,12 +155,7 @@ fn parameter<'db>(
 
 /// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type says
 /// nothing of what it is.
-fn imported<'db>(
-    source: &Source<'db>,
-    model: &SemanticModel<'db>,
-    name: &str,
-    ty: Type<'db>,
-) -> Option<String> {
+fn imported<'db>(source: &Source<'db>, model: &SemanticModel<'db>, name: &str, ty: Type<'db>) -> Option<String> {
     let value = || match ty {
         Type::SpecialForm(_) | Type::KnownInstance(_) => None,
         _ => spell(model, ty).map(|spelled| format!("{name}: {}", spelling::widen(&spelled))),
@@ -176,7 +173,9 @@ fn imported<'db>(
             let DefinitionKind::Class(class) = binding.kind(source.db) else { return None };
             Some(there.class(class.node(&there.module), name))
         }
-        (Type::ModuleLiteral(_), Defined::Module(module)) => Some(format!("import {} as {name}", module.name(source.db))),
+        (Type::ModuleLiteral(_), Defined::Module(module)) => {
+            Some(format!("import {} as {name}", module.name(source.db)))
+        }
         _ => value(),
     }
 }

@@ -8,7 +8,7 @@
 //! The expected type of a typed hole in Blinn, Li, Kim and Omar, "Statically Contextualizing Large Language Models
 //! with Typed Holes" (2024), section 3; there the language is Hazel or TypeScript.
 
-use ruff_python_ast::{AnyNodeRef, Expr, ExprCall};
+use ruff_python_ast::{AnyNodeRef, CmpOp, Expr, ExprCall, ExprCompare};
 use ruff_text_size::{Ranged, TextRange};
 use ty_python_core::definition::DefinitionKind;
 use ty_python_core::scope::NodeWithScopeRef;
@@ -79,11 +79,7 @@ fn hole<'nodes, 'tree>(nodes: &'nodes [AnyNodeRef<'tree>]) -> Option<(AnyNodeRef
     Some((nodes[at], &nodes[at + 1..]))
 }
 
-fn asked<'db>(
-    model: &SemanticModel<'db>,
-    hole: AnyNodeRef<'_>,
-    around: &[AnyNodeRef<'_>],
-) -> Option<Expectation<'db>> {
+fn asked<'db>(model: &SemanticModel<'db>, hole: AnyNodeRef<'_>, around: &[AnyNodeRef<'_>]) -> Option<Expectation<'db>> {
     let range = hole.range();
     let is_hole = |expression: &Expr| expression.range() == range;
     let known = match around {
@@ -102,15 +98,8 @@ fn asked<'db>(
         [AnyNodeRef::ParameterWithDefault(parameter), ..] if parameter.default.as_deref().is_some_and(is_hole) => {
             annotated(model, parameter.parameter.annotation.as_deref()?)
         }
-        [AnyNodeRef::ExprCompare(compare), ..] => {
-            let operands: Vec<&Expr> = std::iter::once(&*compare.left).chain(&compare.comparators).collect();
-            let at = operands.iter().position(|operand| is_hole(operand))?;
-            let operator = compare.ops.get(at.saturating_sub(1))?;
-            let other = operands.get(if at == 0 { 1 } else { at - 1 })?;
-            let alike = !matches!(operator, ruff_python_ast::CmpOp::In | ruff_python_ast::CmpOp::NotIn);
-            return other.inferred_type(model).filter(|_| alike).map(Expectation::Comparable);
-        }
-        [AnyNodeRef::ExprAwait(_), around @ ..] => return awaited(model, around),
+        [AnyNodeRef::ExprCompare(compare), ..] => return compared(model, compare, range).map(Expectation::Comparable),
+        [AnyNodeRef::ExprAwait(_), around @ ..] => return Some(awaited(model, around)),
         [AnyNodeRef::StmtRaise(raise), ..] if raise.exc.as_deref().is_some_and(is_hole) => {
             return Some(Expectation::Spelled("BaseException | type[BaseException]".into()));
         }
@@ -122,15 +111,25 @@ fn asked<'db>(
     known.map(Expectation::Known)
 }
 
+/// Returns the type of what the operand at `range` is compared with.
+fn compared<'db>(model: &SemanticModel<'db>, compare: &ExprCompare, range: TextRange) -> Option<Type<'db>> {
+    let operands: Vec<&Expr> = std::iter::once(&*compare.left).chain(&compare.comparators).collect();
+    let at = operands.iter().position(|operand| operand.range() == range)?;
+    let operator = compare.ops.get(at.saturating_sub(1))?;
+    let other = operands.get(if at == 0 { 1 } else { at - 1 })?;
+    let is_alike = !matches!(operator, CmpOp::In | CmpOp::NotIn);
+    other.inferred_type(model).filter(|_| is_alike)
+}
+
 /// What is awaited must give what is asked of the whole.
-fn awaited<'db>(model: &SemanticModel<'db>, around: &[AnyNodeRef<'_>]) -> Option<Expectation<'db>> {
+fn awaited<'db>(model: &SemanticModel<'db>, around: &[AnyNodeRef<'_>]) -> Expectation<'db> {
     let result = match around {
         [AnyNodeRef::StmtReturn(_), around @ ..] => returned(model, around),
         [AnyNodeRef::StmtAnnAssign(assign), ..] => annotated(model, &assign.annotation),
         _ => None,
     };
     let result = result.and_then(|result| spell(model, result)).unwrap_or_else(|| "Any".to_owned());
-    Some(Expectation::Spelled(format!("Awaitable[{result}]")))
+    Expectation::Spelled(format!("Awaitable[{result}]"))
 }
 
 /// Returns the type of the parameter that the argument at `range` is for.

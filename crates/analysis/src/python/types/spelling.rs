@@ -70,7 +70,12 @@ fn widened(spelled: &str) -> String {
         let inner = &inner[..length.map_or(inner.len(), |(at, _)| at)];
         let mut classes: Vec<&str> = split(inner, ", ").into_iter().map(class_of_literal).collect();
         let mut seen = Vec::new();
-        classes.retain(|class| !seen.contains(class) && { seen.push(*class); true });
+        classes.retain(|class| {
+            !seen.contains(class) && {
+                seen.push(*class);
+                true
+            }
+        });
         plain.push_str(&spelled[start..at]);
         plain.push_str(&classes.join(" | "));
         start = (at + LITERAL.len() + inner.len() + 1).min(spelled.len());
@@ -105,7 +110,9 @@ mod tests {
 
     #[test]
     fn what_python_writes_is_kept() {
-        for same in ["int", "list[int] | None", "dict[str, list[A]]", "def f(x: int = 1) -> str | None", "Callable[..., A]"] {
+        for same in
+            ["int", "list[int] | None", "dict[str, list[A]]", "def f(x: int = 1) -> str | None", "Callable[..., A]"]
+        {
             check(same, same);
         }
         check(r#"Literal["a | b", "it's"]"#, r#"Literal["a | b", "it's"]"#);
@@ -142,7 +149,10 @@ mod tests {
         check("(str, int, /) -> int", "Callable[[str, int], int]");
         check("((x: int, y=1) -> (() -> A | B)) | None", "Callable[[int, Any], Callable[[], A | B]] | None");
         check("(*args: int, key: str) -> None", "Callable[..., None]");
-        check("def f(g: (Any, /) -> str, h: int = 1) -> ((...) -> None)", "def f(g: Callable[[Any], str], h: int = 1) -> Callable[..., None]");
+        check(
+            "def f(g: (Any, /) -> str, h: int = 1) -> ((...) -> None)",
+            "def f(g: Callable[[Any], str], h: int = 1) -> Callable[..., None]",
+        );
         check("Overload[(a: int) -> int, (a: str) -> str]", "Overload[Callable[[int], int], Callable[[str], str]]");
     }
 
