@@ -44,8 +44,8 @@ pub(super) fn headers(view: &View<'_>) -> Vec<Header> {
     found.into_iter().map(|(_, header)| header).collect()
 }
 
-/// Returns a node of the scope that holds `start`, if `node` tells it: an expression, or a parameter of a function whose
-/// body has none there.
+/// Returns a node of the scope that holds `start`, if `node` tells it: an expression, or a parameter of the function
+/// whose body has none there.
 fn within(node: AnyNodeRef<'_>, start: usize) -> Option<AnyNodeRef<'_>> {
     let AnyNodeRef::StmtFunctionDef(function) = node else { return node.as_expr_ref().map(|_| node) };
     let parameter = function.parameters.iter_non_variadic_params().next()?;
@@ -161,8 +161,8 @@ fn parameter<'db>(
     }
 }
 
-/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type says
-/// nothing of what it is.
+/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type
+/// says nothing of what it is.
 fn imported<'db>(source: &Source<'db>, model: &SemanticModel<'db>, name: &str, ty: Type<'db>) -> Option<String> {
     let value = || match ty {
         Type::SpecialForm(_) | Type::KnownInstance(_) => None,

@@ -91,10 +91,13 @@ fn names_bound_behind_the_caret_are_left_out_where_it_stands() {
 
 #[test]
 fn odd_places_have_headers_too() {
-    check("def f(x):\n    y = 1\n    # $0\n    z = 1\n", &expect![[r"
+    check(
+        "def f(x):\n    y = 1\n    # $0\n    z = 1\n",
+        &expect![[r"
         local x: x
         local y: y: int
-        global f: def f(x)"]]);
+        global f: def f(x)"]],
+    );
     check("# $0\nx = 1\n", &expect![]);
     check(
         "x = 1\ndef f($0",

@@ -29,6 +29,8 @@ pub(super) enum Expectation<'db> {
     Known(Type<'db>),
     /// A value that is compared with one of this type.
     Comparable(Type<'db>),
+    /// An element of a value of this type, at these arguments of it from the outside.
+    Element(Type<'db>, Vec<usize>),
     /// A type that no value of the program has given yet.
     Spelled(String),
 }
@@ -39,9 +41,11 @@ impl<'db> Expectation<'db> {
         let spelled = match self {
             Self::Known(ty) => spell(model, ty),
             Self::Comparable(ty) => spell(model, ty).map(|spelled| spelling::widen(&spelled)),
+            Self::Element(ty, slots) => spell(model, ty)
+                .and_then(|whole| slots.iter().try_fold(whole, |whole, slot| spelling::argument(&whole, *slot))),
             Self::Spelled(spelled) => Some(spelled),
         };
-        spelled.filter(|spelled| spelled != "object" && spelled != "Never")
+        spelled.filter(|spelled| !["object", "Never", "Any"].contains(&spelled.as_str()))
     }
 }
 
@@ -50,8 +54,32 @@ pub(super) fn expectation<'db>(view: &View<'db>) -> Option<Expectation<'db>> {
     let word = word(view)?;
     let covering = view.covering(word.start, word.end)?;
     let nodes: Vec<AnyNodeRef<'_>> = covering.ancestors().collect();
-    let (hole, around) = hole(&nodes)?;
-    asked(&view.model(), hole, around)
+    let (mut hole, mut around) = hole(&nodes)?;
+    let mut slots = Vec::new();
+    while let Some((display, outer)) = around.split_first()
+        && let Some(slot) = slot(*display, hole.range())
+    {
+        slots.push(slot);
+        (hole, around) = (*display, outer);
+    }
+    slots.reverse();
+    match asked(&view.model(), hole, around)? {
+        whole if slots.is_empty() => Some(whole),
+        Expectation::Known(ty) => Some(Expectation::Element(ty, slots)),
+        _ => None,
+    }
+}
+
+/// Returns which argument of the type of a list, set, tuple or dictionary is the type of its element at `range`.
+fn slot(display: AnyNodeRef<'_>, range: TextRange) -> Option<usize> {
+    match display {
+        AnyNodeRef::ExprList(_) | AnyNodeRef::ExprSet(_) => Some(0),
+        AnyNodeRef::ExprTuple(tuple) => tuple.elts.iter().position(|element| element.range() == range),
+        AnyNodeRef::ExprDict(dict) => {
+            Some(usize::from(!dict.items.iter().any(|item| item.key.as_ref().is_some_and(|key| key.range() == range))))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the whole expression that the caret's identifier belongs to, and the nodes around it from the inside.

@@ -98,6 +98,10 @@ fn other_places_ask_for_types_too() {
         &expect!["-"],
     );
     check_expected("x: dict[str, int] = $0\n", &expect!["dict[str, int]"]);
+    check_expected("x: dict[str, list[int]] = {'a': [$0]}\n", &expect!["int"]);
+    check_expected("x: dict[str, list[int]] = {$0: []}\n", &expect!["str"]);
+    check_expected("def f() -> tuple[int, str] | None:\n    return 1, $0\n", &expect!["str"]);
+    check_expected("x: list[int] = [y for y in $0]\n", &expect!["-"]);
     check_expected("x: int\nx = $0\n", &expect!["int"]);
     check_expected(&shop("shop.first = $0"), &expect!["Item | None"]);
     check_expected(&shop("if shop.items[0].name == $0: pass"), &expect!["str"]);
