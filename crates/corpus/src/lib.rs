@@ -33,6 +33,7 @@ mod dedup;
 mod split;
 
 pub mod crawl;
+mod open;
 pub mod samples;
 
 pub mod dataset;
@@ -46,6 +47,7 @@ mod atomic;
 mod digest;
 
 pub use error::{Error, Result};
+pub use open::open;
 
 /// Returns the directory for downloads: `$RETORT_CACHE`, else `$XDG_CACHE_HOME/retort`, else `~/.cache/retort`.
 ///

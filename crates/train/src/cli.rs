@@ -1,5 +1,6 @@
 //! The command line: an experiment, or one of the verbs for single stages.
 
+mod analyze;
 mod model;
 mod summary;
 mod verbs;
@@ -31,7 +32,8 @@ use crate::{plan, signals};
         train experiments/quickstart.toml --set optimizer.learning_rate=3e-5 --run-dir checkpoints/lower\n  \
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
-        train corpus inspect datasets/quickstart/samples.parquet\n\n\
+        train corpus inspect datasets/quickstart/samples.parquet\n  \
+        train analyze completions --repo . --file src/app.py --byte 1042\n\n\
         Exit status: 0 done, 1 failed, 2 wrong usage, 75 interrupted by a signal and resumable by the same command."
 )]
 pub struct Cli {
@@ -78,6 +80,9 @@ enum Verb {
     /// Shows what a model computes: its sizes, logits, vectors, NLL and texts.
     #[command(subcommand)]
     Model(model::ModelVerb),
+    /// Asks what an IDE knows about a repository: completions, definitions, types, headers, diagnostics.
+    #[command(subcommand)]
+    Analyze(analyze::AnalyzeVerb),
 }
 
 /// Runs the command line of this process.
@@ -110,6 +115,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
         Some(Verb::Model(verb)) => model::run(&verb, out)?,
+        Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         None => return experiment(&cli.run, out),
     }
     Ok(ExitCode::SUCCESS)
