@@ -22,6 +22,8 @@ pub mod diagnostics;
 
 pub mod locality;
 
+pub mod occurrences;
+
 pub mod python;
 
 pub mod java;

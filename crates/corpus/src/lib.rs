@@ -34,6 +34,7 @@ mod split;
 
 pub mod crawl;
 pub mod functions;
+mod open;
 pub mod samples;
 
 pub mod dataset;
@@ -47,6 +48,7 @@ mod atomic;
 mod digest;
 
 pub use error::{Error, Result};
+pub use open::open;
 
 /// Returns the directory for downloads: `$RETORT_CACHE`, else `$XDG_CACHE_HOME/retort`, else `~/.cache/retort`.
 ///

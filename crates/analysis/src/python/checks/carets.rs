@@ -1,0 +1,50 @@
+//! Every question survives every caret.
+
+use proptest::prelude::*;
+use repo::Repository;
+
+use crate::caret::Caret;
+use crate::python::view::{self, View};
+use crate::python::{PythonEngine, checks, definitions, headers, types};
+
+const CODE: &str = concat!(
+    "(x|y|self|int|é|def f|class C|\\(|\\)|\\[|\\]|\\{|\\}|:|,|=|==|\\.|@|->|\\*|\\*\\*|\n|\n    |\n        |\t|import |from |",
+    " as |lambda |for |in |if | else |while |try|except |with |match |case |type |return |yield |raise |await |async |",
+    "global |nonlocal |del |1|'|\"|f'|'''|#|;|:=|\\.\\.\\.|\\\\|!|super\\(\\)| ){0,24}"
+);
+
+/// Asks everything about one place without the engine's guard, so that a panic fails the test.
+fn ask_all(before: &str, after: &str) {
+    let text = [before, after].concat();
+    let mut engine = PythonEngine::new(&Repository::new("fixture", Vec::new()));
+    let caret = Caret::new("a.py", text.as_str().into(), before.len());
+    for text in [caret.text.clone(), view::filled(&caret)] {
+        engine.edit = engine.database.edit(engine.edit.take(), "a.py", &text);
+        let view = View::new(&engine.database, "a.py", &text, caret.byte).unwrap();
+        definitions::definitions(&view);
+        types::inferred_type(&view);
+        types::expected_type(&view);
+        types::reachable_types(&view);
+        headers::headers(&view);
+        for found in checks::diagnostics(&view) {
+            assert!(text.get(found.span.clone()).is_some(), "{found:?} in {text:?}");
+        }
+    }
+}
+
+#[test]
+fn carets_at_the_ends_are_survived() {
+    for text in ["", "\u{feff}", "\0", "é", "x", "\u{feff}x.y", "'", "\"\"\"x", "x\r", "def f(x: 'y"] {
+        ask_all(text, "");
+        ask_all("", text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_caret_of_any_text_is_survived(before in CODE, after in CODE) {
+        ask_all(&before, &after);
+    }
+}
