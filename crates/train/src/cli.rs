@@ -1,5 +1,6 @@
 //! The command line: an experiment, or one of the verbs for single stages.
 
+mod analyze;
 mod model;
 mod summary;
 mod verbs;
@@ -31,7 +32,8 @@ use crate::{plan, signals};
         train experiments/quickstart.toml --set optimizer.learning_rate=3e-5 --run-dir checkpoints/lower\n  \
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
-        train corpus inspect datasets/quickstart/samples.parquet\n\n\
+        train corpus inspect datasets/quickstart/samples.parquet\n  \
+        train analyze triggers --repo src/project --output functions.parquet\n\n\
         Exit status: 0 done, 1 failed, 2 wrong usage, 75 interrupted by a signal and resumable by the same command."
 )]
 pub struct Cli {
@@ -68,6 +70,9 @@ struct RunArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Asks what an IDE knows about a repository.
+    #[command(subcommand)]
+    Analyze(analyze::AnalyzeVerb),
     /// Prints the candidates that a file is cut into.
     Candidates(verbs::CandidatesArguments),
     /// Looks at and builds datasets.
@@ -106,6 +111,7 @@ pub fn main() -> ExitCode {
 /// Returns the first error.
 pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match cli.verb {
+        Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         Some(Verb::Candidates(arguments)) => verbs::candidates(&arguments, out)?,
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,

@@ -51,7 +51,7 @@ fn columns(rows: &[StoredFunction]) -> Vec<ArrayRef> {
     let list = |value: fn(&Mark) -> usize| -> ArrayRef {
         let mut builder = ListBuilder::new(Int64Builder::new()).with_field(schema::list_item());
         for row in rows {
-            builder.values().append_values(&row.marks.iter().map(|mark| integer(value(mark))).collect::<Vec<_>>(), &[]);
+            builder.values().append_slice(&row.marks.iter().map(|mark| integer(value(mark))).collect::<Vec<_>>());
             builder.append(true);
         }
         Arc::new(builder.finish())
