@@ -119,3 +119,6 @@ impl CodeIntelligence for JavaEngine<'_> {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,15 +55,14 @@ impl<'t> Scope<'t> {
         self.without_parameters(&callee, &result)
     }
 
-    /// Puts their bounds in the place of a method's type parameters that no argument tells.
+    /// Takes away a method's type parameters that no argument tells; a bound is better than nothing.
     fn without_parameters(&self, callee: &Callee, result: &Type) -> Type {
-        if let Type::Variable(name, _) = result {
+        if let Type::Variable(name, Some(_)) = result {
             if callee.is_own_parameter(name) {
                 return self.store.erased(result);
             }
         }
-        let object = self.store.library_type("java.lang", "Object");
-        let names = callee.member.type_parameters.iter().map(|parameter| (parameter.name.clone(), object.clone()));
+        let names = callee.member.type_parameters.iter().map(|parameter| (parameter.name.clone(), Type::Unknown));
         result.substitute(&names.collect())
     }
 
@@ -304,12 +303,22 @@ impl<'t> Scope<'t> {
             },
             _ => return Type::Unknown,
         };
+        let fit = |callee: &Callee| {
+            let parameters = parameters.iter().rev().zip(callee.member.parameters.iter().rev());
+            parameters.map(|(given, wanted)| self.fit_value(given, &callee.resolve(self, &wanted.written))).sum::<i32>()
+        };
         let methods = self.methods(&of, name);
-        let fits = |callee: &&Callee| callee.member.parameters.len() == parameters.len();
-        let callee = methods.iter().find(fits).or(methods.first());
-        callee.map_or(Type::Unknown, |callee| {
-            self.without_parameters(callee, &callee.resolve(self, &callee.member.written))
-        })
+        let taken = methods.iter().filter(|callee| {
+            let n = callee.member.parameters.len();
+            n == parameters.len() || n + 1 == parameters.len() && !callee.member.is_static
+        });
+        // The first of the best.
+        let Some(callee) = taken.rev().max_by_key(|callee| fit(callee)) else { return Type::Unknown };
+        let mut found = Substitution::new();
+        for (wanted, given) in callee.member.parameters.iter().rev().zip(parameters.iter().rev()) {
+            self.unify(callee, &callee.resolve(self, &wanted.written), given, &mut found);
+        }
+        self.without_parameters(callee, &callee.resolve(self, &callee.member.written).substitute(&found))
     }
 
     /// Returns the parameters and the result of the one abstract method of an interface.

@@ -116,7 +116,8 @@ impl Scope<'_> {
                 let is_private = member.access == Access::Private && owner != id && class.home != self.focus.home;
                 if is_value && !is_private && (member.is_static || !in_static) {
                     let (name, declaration) = (member.name.to_string(), header_of(&class, member));
-                    let header = Header { name: name.clone(), origin: Origin::Member, declaration: declaration.clone() };
+                    let header =
+                        Header { name: name.clone(), origin: Origin::Member, declaration: declaration.clone() };
                     members.entry((name, declaration)).or_insert(header);
                 }
             }
@@ -194,7 +195,8 @@ pub(super) fn declaration_of(class: &Class) -> String {
     for written in superclass.iter().filter(|written| !is_implied(written)) {
         text.push_str(&format!(" extends {}", written.display()));
     }
-    let interfaces: Vec<String> = interfaces.iter().filter(|written| !is_implied(written)).map(Written::display).collect();
+    let interfaces: Vec<String> =
+        interfaces.iter().filter(|written| !is_implied(written)).map(Written::display).collect();
     if !interfaces.is_empty() {
         let keyword = if has_superclass { "implements" } else { "extends" };
         text.push_str(&format!(" {keyword} {}", interfaces.join(", ")));

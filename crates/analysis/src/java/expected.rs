@@ -3,7 +3,6 @@
 use tree_sitter::Node;
 
 use super::call::{Callee, arguments_of};
-use super::class::MemberKind;
 use super::expression::{Bindings, Meaning};
 use super::scope::Scope;
 use super::types::Type;
@@ -138,9 +137,4 @@ fn without<'t>(arguments: &[Node<'t>], index: usize) -> Vec<Node<'t>> {
 /// Returns whether the expression in parentheses behind a keyword is a condition.
 fn takes_condition(statement: Node<'_>) -> bool {
     matches!(statement.kind(), "if_statement" | "while_statement" | "do_statement")
-}
-
-/// Returns whether a member can be called.
-pub(super) fn is_callable(kind: MemberKind) -> bool {
-    matches!(kind, MemberKind::Method | MemberKind::Constructor)
 }

@@ -41,7 +41,6 @@ pub(super) struct TypeOutline {
     pub(super) name: Rc<str>,
     pub(super) kind: ClassKind,
     pub(super) is_static: bool,
-    pub(super) access: Access,
     /// The index of the type around it.
     pub(super) outer: Option<usize>,
     pub(super) parameters: Vec<TypeParameter>,
@@ -83,7 +82,6 @@ impl TypeOutline {
             name: "".into(),
             kind,
             is_static: false,
-            access: Access::Package,
             outer: None,
             parameters: Vec::new(),
             supers: Vec::new(),
@@ -218,7 +216,6 @@ impl<'text> Reader<'text> {
         let modifiers = self.modifiers(node);
         let in_interface = outer.is_some_and(|outer| self.outline.types[outer].kind.is_interface());
         declared.is_static = modifiers.is_static || kind != ClassKind::Class || in_interface;
-        declared.access = if in_interface { Access::Public } else { modifiers.access };
         declared.outer = outer;
         declared.span = node.byte_range();
         declared.parameters = type_parameters(node, self.text);
@@ -317,7 +314,7 @@ impl<'text> Reader<'text> {
         if let Some(name) = name {
             (member.name, member.name_span) = (self.text(name).into(), name.byte_range());
         }
-        if member.kind == MemberKind::Constructor {
+        if matches!(member.kind, MemberKind::Constructor | MemberKind::Initializer) {
             member.name = "".into();
         }
         member.is_static |= modifiers.is_static
