@@ -98,7 +98,7 @@ fn wanted<'t>(scope: &Scope<'t>) -> Wanted<'t> {
         "method_reference" if parent.named_child(0) != Some(node) => member_of(parent.named_child(0), false),
         "scoped_type_identifier" if parent.named_child(0) != Some(node) => {
             let whole = above.iter().rev().find(|outer| outer.kind() != "scoped_type_identifier");
-            let is_broken = whole.is_some_and(|outer| outer.is_error()) || begins_statement(above, node);
+            let is_broken = whole.is_some_and(Node::is_error) || begins_statement(above, node);
             member_of(parent.named_child(0), !is_broken)
         }
         "scoped_identifier" | "import_declaration" | "package_declaration" => path_before(scope, node),

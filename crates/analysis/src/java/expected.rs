@@ -30,7 +30,7 @@ impl<'t> Scope<'t> {
 
     fn expected_by_parent(&self, level: usize) -> Option<Type> {
         let (node, parent) = (*self.path.get(level)?, *self.path.get(level.checked_sub(1)?)?);
-        let none = Bindings::new();
+        let bindings = Bindings::new();
         let boolean = Some(Type::Primitive("boolean"));
         match parent.kind() {
             "argument_list" => self.expected_argument(level),
@@ -42,7 +42,7 @@ impl<'t> Scope<'t> {
                 _ => None,
             },
             "assignment_expression" if parent.child_by_field_name("right") == Some(node) => {
-                Some(self.type_of(parent.child_by_field_name("left")?, &none))
+                Some(self.type_of(parent.child_by_field_name("left")?, &bindings))
             }
             "return_statement" => self.expected_result(level - 1),
             "lambda_expression" => self.function(&self.expected_at(level - 1)?).map(|(_, result)| result),

@@ -119,7 +119,7 @@ impl<'t> Scope<'t> {
                 let field = node.named_child(node.named_child_count().saturating_sub(1) as u32);
                 field.map_or(Meaning::Nothing, |field| self.field(&left, field))
             }
-            "method_invocation" => Meaning::Value(self.call_type(node, Some(left), bindings)),
+            "method_invocation" => Meaning::Value(self.call_type(node, Some(&left), bindings)),
             "array_access" => match left {
                 Meaning::Value(Type::Array(element)) => Meaning::Value((*element).clone()),
                 _ => Meaning::Nothing,
@@ -320,12 +320,11 @@ fn left_of(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "field_access" | "method_invocation" => node.child_by_field_name("object"),
         "scoped_identifier" => node.child_by_field_name("scope"),
-        "scoped_type_identifier" => node.named_child(0),
         "array_access" => node.child_by_field_name("array"),
         "binary_expression" | "assignment_expression" => node.child_by_field_name("left"),
         "ternary_expression" => node.child_by_field_name("consequence"),
         "unary_expression" => node.child_by_field_name("operand"),
-        "parenthesized_expression" | "update_expression" => node.named_child(0),
+        "scoped_type_identifier" | "parenthesized_expression" | "update_expression" => node.named_child(0),
         _ => None,
     }
 }

@@ -60,9 +60,8 @@ impl Focus {
     /// Finds the caret; `None` if the text cannot be parsed, or if the caret is in a comment or literal.
     pub(super) fn new(store: &Store<'_>, caret: &Caret<'_>, last: &mut Option<Rc<Parsed>>) -> Option<Self> {
         let edit = Edit::of(caret);
-        let (piece, span) = match within_member(store, caret) {
-            Some((piece, span)) => (piece, span),
-            None => return Self::whole(store, caret, &edit, last),
+        let Some((piece, span)) = within_member(store, caret) else {
+            return Self::whole(store, caret, &edit, last);
         };
         let (start, end, text) = (span.start, span.end, &caret.text[span]);
         let at = caret.byte - start;
@@ -74,7 +73,7 @@ impl Focus {
         let mut focus = Self::in_piece(store, piece, &edited, edit.start - start, last)?;
         focus.start = start;
         if let Some(old) = store.repository.file(caret.path) {
-            let distance = caret.text.len() as isize - old.text.len() as isize;
+            let distance = caret.text.len().cast_signed() - old.text.len().cast_signed();
             focus.moved = (end.saturating_add_signed(-distance), distance);
         }
         focus.inserted = focus.wrapper + at..focus.wrapper + at + edited.len() - text.len() + edit.n_replaced;
@@ -91,7 +90,7 @@ impl Focus {
         let file = store.edit(store.repository.position(caret.path), Outline::of(&tree, &text));
         let mut piece = piece_at(store, file, Home::Edited, edit.start);
         let inserted = caret.byte..caret.byte + text.len() - caret.text.len() + edit.n_replaced;
-        let moved = (inserted.end, -(inserted.len() as isize));
+        let moved = (inserted.end, -inserted.len().cast_signed());
         let Some((span, ..)) = piece.member.clone() else {
             piece.around.retain(|id| store.class(*id).span.contains(&edit.start));
             return Some(Self {
@@ -144,12 +143,11 @@ impl Focus {
             _ => "class X {",
         };
         let text = [wrapper, member, "\n}"].concat();
-        let parsed = match last.take().filter(|parsed| parsed.text == text) {
-            Some(parsed) => parsed,
-            None => {
-                let tree = Language::Java.parse(&readable(&text))?;
-                Rc::new(Parsed { text, tree })
-            }
+        let parsed = if let Some(parsed) = last.take().filter(|parsed| parsed.text == text) {
+            parsed
+        } else {
+            let tree = Language::Java.parse(&readable(&text))?;
+            Rc::new(Parsed { text, tree })
         };
         *last = Some(parsed.clone());
         Some(Self {

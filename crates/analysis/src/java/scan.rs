@@ -158,9 +158,8 @@ pub(super) fn closing(text: &str, at: usize) -> String {
     }
     for bracket in open[n_closed..].iter().rev() {
         closing.push_str(match bracket {
-            Bracket::Parenthesis => ")",
             Bracket::Header { n_semicolons: 1 } => ";;)",
-            Bracket::Header { .. } => ")",
+            Bracket::Parenthesis | Bracket::Header { .. } => ")",
             Bracket::Square => "]",
             Bracket::Values => "}",
             Bracket::Brace => ";}",

@@ -233,10 +233,9 @@ impl<'repository> Store<'repository> {
     pub(super) fn type_in(&self, package: &str, name: &str) -> Option<ClassId> {
         let in_top = |file: &FileTypes| file.top.iter().find(|(found, _)| &**found == name).map(|(_, id)| *id);
         let edited = self.scratch.edited.borrow().clone();
-        if let Some((_, file)) = edited.as_ref().filter(|(_, file)| &*file.package == package) {
-            if let Some(id) = in_top(file) {
-                return Some(id);
-            }
+        let here = edited.as_ref().filter(|(_, file)| &*file.package == package);
+        if let Some(id) = here.and_then(|(_, file)| in_top(file)) {
+            return Some(id);
         }
         let index = self.packages.get(package).and_then(|types| types.get(name)).copied();
         let is_replaced = edited.is_some_and(|(replaced, _)| replaced.is_some() && replaced == index);

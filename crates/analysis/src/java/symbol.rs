@@ -197,7 +197,7 @@ impl<'t> Scope<'t> {
         let (&node, above) = self.path.split_last()?;
         let &parent = above.last()?;
         let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
-        let none = Bindings::new();
+        let bindings = Bindings::new();
         let expression = match parent.kind() {
             "method_invocation" if is_field("name") => parent,
             "field_access" if is_field("field") => parent,
@@ -209,7 +209,7 @@ impl<'t> Scope<'t> {
         if matches!(parent.kind(), "method_declaration" | "annotation_type_element_declaration") && is_field("name") {
             return parent.child_by_field_name("type").map(|written| self.written(written));
         }
-        let found = match self.meaning(expression, &none) {
+        let found = match self.meaning(expression, &bindings) {
             Meaning::Value(found) => found,
             Meaning::Static(id) => Type::raw(id),
             _ => match self.symbol()? {

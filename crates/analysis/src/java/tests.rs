@@ -240,14 +240,14 @@ fn identifiers_have_definitions() {
     let bodies =
         ["int a = 1; ^a++;", "area(^count);", "get^Owner();", "^RED.next();", "Poi^nt p;", "name.len^gth();", "x.^y"];
     let found = bodies.map(|body| define(&program(body)));
-    expect![[r#"
+    expect![[r"
         a in app/Circle.java 11: a
         count in app/Circle.java 8: count
         getOwner in base/Shape.java 6: getOwner
         RED in base/Shape.java 11: RED
         Point in base/Point.java 2: Point
         length in java.lang
-    "#]]
+    "]]
     .assert_eq(&found.join("\n"));
 }
 
@@ -257,7 +257,7 @@ fn reachable_types_and_headers_are_declared() {
     expect![[r#"
         enum Color {
             static Color[] values();
-            static Color valueOf(java.lang.String name);
+            static Color valueOf(String name);
             RED;
             GREEN;
             Color next();
@@ -270,12 +270,12 @@ fn reachable_types_and_headers_are_declared() {
         int[] sizes
         static int LIMIT
         double area(int scale)
-        int compareTo(Shape<T> other)
+        int compareTo(Shape<String> other)
         static int count
-        T getOwner()
+        String getOwner()
         static void main()
         static <E> Shape<E> of(E owner)
-        T owner
+        String owner
         List<Point> points
         void run(String name, int... sizes)"#]]
     .assert_eq(&headers.iter().map(|found| &*found.declaration).collect::<Vec<_>>().join("\n"));
@@ -292,13 +292,13 @@ fn what_is_wrong_is_found() {
     let repository = repository(&files);
     let found = JavaEngine::new(&repository).diagnostics("app/Circle.java", &text).unwrap();
     let lines = found.iter().map(|found| format!("{:?} {}", found.kind, &text[found.span.start - 4..found.span.end]));
-    expect![[r#"
+    expect![[r"
         UndefinedName a = missing
         UndefinedName ng; Missing
         NoMember nts.missing
         UndefinedName (); missing
         NoMember ame.missing
         NoMember ape.Missing
-        NoMember int.missing"#]]
+        NoMember int.missing"]]
     .assert_eq(&lines.collect::<Vec<_>>().join("\n"));
 }

@@ -134,19 +134,20 @@ fn a_long_chain_and_deep_nesting_are_answered_in_time() {
     let chain = ".append(1)\n".repeat(50_000);
     let text = format!("class A {{ void f() {{ new StringBuilder()\n{chain}.length(); }} }}");
     let took = timed(&text, text.rfind("length").unwrap());
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
     let nested = "class A { ".repeat(1_000) + "int x = y;" + &" }".repeat(1_000);
     let took = timed(&nested, nested.find('y').unwrap());
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
     let calls = format!("class A {{ int f(int x) {{ return {}1{}; }} }}", "f(".repeat(2_000), ")".repeat(2_000));
     let took = timed(&calls, calls.find('1').unwrap());
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
 }
 
 #[test]
 fn a_class_of_a_hundred_thousand_members_is_answered_in_time() {
-    let members: String = (0..100_000).map(|index| format!("int a{index};\n")).collect();
+    let members: Vec<String> = (0..100_000).map(|index| format!("int a{index};\n")).collect();
+    let members = members.concat();
     let text = format!("class A {{\n{members}int f() {{ return a1; }} }}");
     let took = timed(&text, text.rfind("a1").unwrap());
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
 }
