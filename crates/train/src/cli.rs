@@ -33,7 +33,8 @@ use crate::{plan, signals};
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n  \
-        train analyze completions --repo . --file src/app.py --byte 1042\n\n\
+        train analyze completions --repo . --file src/app.py --byte 1042\n  \
+        train analyze triggers --repo src/project --output functions.parquet\n\n\
         Exit status: 0 done, 1 failed, 2 wrong usage, 75 interrupted by a signal and resumable by the same command."
 )]
 pub struct Cli {
@@ -70,6 +71,9 @@ struct RunArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Asks what an IDE knows about a repository.
+    #[command(subcommand)]
+    Analyze(analyze::AnalyzeVerb),
     /// Prints the candidates that a file is cut into.
     Candidates(verbs::CandidatesArguments),
     /// Looks at and builds datasets.
@@ -111,6 +115,7 @@ pub fn main() -> ExitCode {
 /// Returns the first error.
 pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match cli.verb {
+        Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         Some(Verb::Candidates(arguments)) => verbs::candidates(&arguments, out)?,
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,

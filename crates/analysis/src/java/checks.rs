@@ -10,6 +10,7 @@ use super::class::ClassId;
 use super::expression::{Bindings, Meaning};
 use super::focus::{Focus, Parsed};
 use super::outline::Outline;
+use super::scan::readable;
 use super::scope::Scope;
 use super::store::Store;
 use super::symbol::is_declared_name;
@@ -21,8 +22,9 @@ const IDENTIFIERS_MAX: usize = 40_000;
 
 /// Returns what is wrong in a text as the file at `path`, by position.
 pub(super) fn diagnostics(store: &Store<'_>, path: &str, text: &str, last: &mut Option<Rc<Parsed>>) -> Vec<Diagnostic> {
-    let mut found = syntax(text, Language::Java);
-    let Some(tree) = Language::Java.parse(text) else { return found };
+    let readable = readable(text);
+    let mut found = syntax(&readable, Language::Java);
+    let Some(tree) = Language::Java.parse(&readable) else { return found };
     let index = store.repository.position(path);
     let file = match index.filter(|index| store.repository.files()[*index].text == text) {
         Some(index) => store.file(index),
@@ -96,6 +98,7 @@ impl<'t> Scope<'t> {
                 let left = self.meaning(parent.child_by_field_name("object")?, &Bindings::new());
                 self.lacks(&left, name)
             }
+            "marker_annotation" | "annotation" => self.undefined_type(node, parent, name),
             _ if node.kind() == "type_identifier" => self.undefined_type(node, parent, name),
             _ => self.undefined_name(node, above, name),
         }
@@ -150,8 +153,11 @@ impl<'t> Scope<'t> {
     }
 
     fn undefined_type(&self, node: Node<'t>, parent: Node<'t>, name: &str) -> Option<DiagnosticKind> {
-        // A part of a qualified name may be a package.
-        if parent.kind() == "scoped_type_identifier" || parent.kind() == "type_parameter" || name == "var" {
+        if parent.kind() == "scoped_type_identifier" {
+            let left = parent.named_child(0).filter(|left| *left != node)?;
+            return self.lacks_type(&self.meaning(left, &Bindings::new()), name);
+        }
+        if parent.kind() == "type_parameter" || name == "var" {
             return None;
         }
         if parent.kind() == "object_creation_expression" && parent.child(0).is_some_and(|first| first.kind() != "new") {
@@ -163,6 +169,20 @@ impl<'t> Scope<'t> {
             || !self.is_closed()
             || node.is_missing();
         (!is_defined).then_some(DiagnosticKind::UndefinedName)
+    }
+
+    fn lacks_type(&self, left: &Meaning, name: &str) -> Option<DiagnosticKind> {
+        match left {
+            Meaning::Static(_) => self.lacks(left, name),
+            // A package that is only the beginning of others may have types that nobody told of.
+            Meaning::Package(package) => {
+                let is_defined = self.store.names_in(package).next().is_none()
+                    || self.store.type_in(package, name).is_some()
+                    || self.store.has_package(&format!("{package}.{name}"));
+                (!is_defined).then_some(DiagnosticKind::UndefinedName)
+            }
+            _ => None,
+        }
     }
 
     fn undefined_name(&self, node: Node<'t>, above: &[Node<'t>], name: &str) -> Option<DiagnosticKind> {

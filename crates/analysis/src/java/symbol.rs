@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::call::Callee;
 use super::class::{ClassId, Home, Member};
 use super::expression::{Bindings, Meaning};
 use super::inheritance::Place as TypePlace;
 use super::outline::{declared_kind, type_of_parameter};
 use super::scope::{Entry, Scope};
-use super::store::Store;
 use super::types::Type;
 use super::written::{Written, n_dimensions};
 use crate::intelligence::{Definition, Place};
@@ -199,7 +197,7 @@ impl<'t> Scope<'t> {
         let (&node, above) = self.path.split_last()?;
         let &parent = above.last()?;
         let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
-        let none = Bindings::new();
+        let bindings = Bindings::new();
         let expression = match parent.kind() {
             "method_invocation" if is_field("name") => parent,
             "field_access" if is_field("field") => parent,
@@ -211,7 +209,7 @@ impl<'t> Scope<'t> {
         if matches!(parent.kind(), "method_declaration" | "annotation_type_element_declaration") && is_field("name") {
             return parent.child_by_field_name("type").map(|written| self.written(written));
         }
-        let found = match self.meaning(expression, &none) {
+        let found = match self.meaning(expression, &bindings) {
             Meaning::Value(found) => found,
             Meaning::Static(id) => Type::raw(id),
             _ => match self.symbol()? {
@@ -266,16 +264,4 @@ pub(super) fn is_declared_name(parent: Node<'_>, node: Node<'_>) -> bool {
         "type_pattern" | "record_pattern_component" => parent.named_child(1) == Some(node),
         _ => false,
     }
-}
-
-impl Callee {
-    /// Returns whether the callee is declared in the repository.
-    pub(super) fn is_own(&self) -> bool {
-        self.class.home != Home::Library
-    }
-}
-
-/// Returns whether the library declares a type.
-pub(super) fn is_library(store: &Store<'_>, id: ClassId) -> bool {
-    store.class(id).home == Home::Library
 }

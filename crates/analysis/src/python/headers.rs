@@ -24,7 +24,7 @@ pub(super) fn headers(view: &View<'_>) -> Vec<Header> {
     let (start, end) = word(view).map_or((view.byte, view.byte), |word| (word.start, word.end));
     let Some(covering) = view.covering(start, end) else { return Vec::new() };
     let model = view.model();
-    let node = covering.ancestors().find(|node| node.as_expr_ref().is_some()).unwrap_or(view.syntax().into());
+    let node = covering.ancestors().find_map(|node| within(node, start)).unwrap_or(view.syntax().into());
     let Some(innermost) = model.scope(node) else { return Vec::new() };
     let scopes = Scopes::new(view, innermost);
     // One order for what comes out of a hash map.
@@ -42,6 +42,14 @@ pub(super) fn headers(view: &View<'_>) -> Vec<Header> {
     }
     found.sort_by_key(|(depth, _)| *depth);
     found.into_iter().map(|(_, header)| header).collect()
+}
+
+/// Returns a node of the scope that holds `start`, if `node` tells it: an expression, or a parameter of the function
+/// whose body has none there.
+fn within(node: AnyNodeRef<'_>, start: usize) -> Option<AnyNodeRef<'_>> {
+    let AnyNodeRef::StmtFunctionDef(function) = node else { return node.as_expr_ref().map(|_| node) };
+    let parameter = function.parameters.iter_non_variadic_params().next()?;
+    (function.parameters.end().to_usize() < start).then_some(AnyNodeRef::ParameterWithDefault(parameter))
 }
 
 /// The scopes whose names are visible at the caret, the innermost first.
@@ -153,8 +161,8 @@ fn parameter<'db>(
     }
 }
 
-/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type says
-/// nothing of what it is.
+/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type
+/// says nothing of what it is.
 fn imported<'db>(source: &Source<'db>, model: &SemanticModel<'db>, name: &str, ty: Type<'db>) -> Option<String> {
     let value = || match ty {
         Type::SpecialForm(_) | Type::KnownInstance(_) => None,

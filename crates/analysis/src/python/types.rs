@@ -39,7 +39,9 @@ pub(super) fn expected_type(view: &View<'_>) -> Option<String> {
 pub(super) fn reachable_types(view: &View<'_>) -> Vec<TypeDefinition> {
     let model = view.model();
     let expected = expected::expectation(view).and_then(|expected| match expected {
-        Expectation::Known(ty) | Expectation::Comparable(ty) => spell(&model, ty).map(|_| ty),
+        Expectation::Known(ty) | Expectation::Comparable(ty) | Expectation::Element(ty, _) => {
+            spell(&model, ty).map(|_| ty)
+        }
         Expectation::Spelled(_) => None,
     });
     let known = expected.or_else(|| inferred(view)).map(|ty| reachable::classes(view.db, &model, ty));

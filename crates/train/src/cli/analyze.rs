@@ -3,6 +3,7 @@
 mod ask;
 mod benchmark;
 mod engine;
+mod triggers;
 
 use std::io::Write;
 
@@ -27,6 +28,14 @@ pub(super) enum AnalyzeVerb {
     Headers(ask::PlaceArguments),
     /// Prints what is wrong in a file: syntax, undefined names, missing members.
     Diagnostics(ask::DiagnosticsArguments),
+    /// Writes the documented functions of repositories with <COMP> before each identifier that the completion tool knows.
+    #[command(after_help = "Examples:\n  \
+        train analyze triggers --repo src/project --output functions.parquet\n  \
+        train analyze triggers --manifest datasets/quickstart.toml --output functions.parquet\n  \
+        train analyze triggers --files datasets/quickstart/files.parquet --output functions.parquet --json\n  \
+        train analyze triggers --repo a --repo b --output functions.parquet --eligibility released --context unfinished\n\n\
+        What a row holds is told in crates/corpus/src/schema.rs; `train corpus inspect` shows it.")]
+    Triggers(triggers::TriggersArguments),
     /// Compares completion tools on a folder of packages: what they find, by kind of identifier, and what a call costs.
     #[command(after_help = "Examples:\n  \
         train analyze benchmark packages/\n  \
@@ -44,6 +53,7 @@ pub(super) fn run(verb: &AnalyzeVerb, out: &mut dyn Write) -> anyhow::Result<()>
         AnalyzeVerb::Type(arguments) => ask::place(ask::Question::Type, arguments, out),
         AnalyzeVerb::Headers(arguments) => ask::place(ask::Question::Headers, arguments, out),
         AnalyzeVerb::Diagnostics(arguments) => ask::diagnostics(arguments, out),
+        AnalyzeVerb::Triggers(arguments) => triggers::run(arguments, out),
         AnalyzeVerb::Benchmark(arguments) => benchmark::benchmark(arguments, out),
     }
 }

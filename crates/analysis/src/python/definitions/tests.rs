@@ -19,7 +19,19 @@ fn check(files: &[(&str, &str)], expected: &Expect) {
 
 const SHAPES: (&str, &str) = (
     "app/shapes.py",
-    "import math\nimport numpy as np\n\nclass Shape:\n    sides: int = 0\n    def area(self, scale=1):\n        self.last = scale\n        return math.pi\n\nclass Square(Shape):\n    pass\n",
+    "\
+import math
+import numpy as np
+
+class Shape:
+    sides: int = 0
+    def area(self, scale=1):
+        self.last = scale
+        return math.pi
+
+class Square(Shape):
+    pass
+",
 );
 const PACKAGE: (&str, &str) = ("app/__init__.py", "from .shapes import Square as Box, np\n");
 
@@ -84,9 +96,9 @@ fn members_are_found_in_the_class_that_has_them() {
 fn what_the_repository_lacks_is_outside() {
     check(
         &[("a.py", "import os.path\nos.path.$0join\n")],
-        &expect![[r#"
+        &expect![[r"
         join in ntpath
-        join in posixpath"#]],
+        join in posixpath"]],
     );
     check(&[("a.py", "$0len('')\n")], &expect!["len in builtins"]);
     check(&[("a.py", "import $0os.path\n")], &expect!["os in os"]);

@@ -57,6 +57,16 @@ pub(in crate::python) fn widen(spelled: &str) -> String {
     members.join(" | ")
 }
 
+/// Returns the type argument number `slot` of a generic type, or of the one generic member of a union.
+pub(in crate::python) fn argument(spelled: &str, slot: usize) -> Option<String> {
+    let generic = |member: &str| Some(member.strip_suffix(']')?.split_once('[')?.1.to_owned());
+    let [inner] = split(spelled, " | ").into_iter().filter_map(generic).collect::<Vec<_>>().try_into().ok()?;
+    match split(&inner, ", ").as_slice() {
+        [each, "..."] => Some((*each).to_owned()),
+        arguments => arguments.get(slot).map(|argument| (*argument).to_owned()),
+    }
+}
+
 fn widened(spelled: &str) -> String {
     const LITERAL: &str = "Literal[";
     let mut plain = String::with_capacity(spelled.len());
@@ -161,6 +171,14 @@ mod tests {
         assert_eq!(widen(r#"Literal[1, -2, "x, y", True, b"z"] | None"#), "int | str | bool | bytes | None");
         assert_eq!(widen("Literal[Color.RED, Color.BLUE] | Color"), "Color");
         assert_eq!(widen("tuple[Literal[1], Literal['a]', 'b']] | None"), "tuple[int, str] | None");
+    }
+
+    #[test]
+    fn arguments_are_those_of_the_one_generic_member() {
+        assert_eq!(argument("dict[str, list[A]] | None", 1).as_deref(), Some("list[A]"));
+        assert_eq!(argument("tuple[int, ...]", 3).as_deref(), Some("int"));
+        assert_eq!(argument("list[int] | set[str]", 0), None);
+        assert_eq!(argument("int", 0), None);
     }
 
     proptest! {

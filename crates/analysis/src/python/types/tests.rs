@@ -98,6 +98,10 @@ fn other_places_ask_for_types_too() {
         &expect!["-"],
     );
     check_expected("x: dict[str, int] = $0\n", &expect!["dict[str, int]"]);
+    check_expected("x: dict[str, list[int]] = {'a': [$0]}\n", &expect!["int"]);
+    check_expected("x: dict[str, list[int]] = {$0: []}\n", &expect!["str"]);
+    check_expected("def f() -> tuple[int, str] | None:\n    return 1, $0\n", &expect!["str"]);
+    check_expected("x: list[int] = [y for y in $0]\n", &expect!["-"]);
     check_expected("x: int\nx = $0\n", &expect!["int"]);
     check_expected(&shop("shop.first = $0"), &expect!["Item | None"]);
     check_expected(&shop("if shop.items[0].name == $0: pass"), &expect!["str"]);
@@ -124,15 +128,15 @@ fn check_reachable(text: &str, expected: &Expect) {
 fn types_are_reached_through_members_and_parameters() {
     check_reachable(
         &shop("shop.add($0)"),
-        &expect![[r#"
+        &expect![[r"
         # Item a.py:61
         class Item
             name: str
-            price: int"#]],
+            price: int"]],
     );
     check_reachable(
         &shop("sh$0op"),
-        &expect![[r#"
+        &expect![[r"
         # Shop a.py:106
         class Shop
             items: list[Item]
@@ -147,7 +151,7 @@ fn types_are_reached_through_members_and_parameters() {
         # Item a.py:61
         class Item
             name: str
-            price: int"#]],
+            price: int"]],
     );
     check_reachable(
         "\
@@ -170,7 +174,7 @@ class Node(Base):
 def f() -> list[Node]:
     return $0
 ",
-        &expect![[r#"
+        &expect![[r"
             # Node a.py:124
             class Node(Base)
                 def __init__(self, parent: 'Node | None', color=Color.RED)
@@ -190,15 +194,15 @@ def f() -> list[Node]:
             # Path pathlib
             class Path(PurePath)
             # Enum enum
-            class Enum(metaclass=EnumMeta)"#]],
+            class Enum(metaclass=EnumMeta)"]],
     );
     check_reachable(
         "class A:\n    size = 1\n    def f(self):\n        return sel$0f\n",
-        &expect![[r#"
+        &expect![[r"
         # A a.py:6
         class A
             size: int
-            def f(self)"#]],
+            def f(self)"]],
     );
     check_reachable("x: int = $0\n", &expect![]);
     check_reachable("$0\n", &expect![]);

@@ -15,7 +15,7 @@ use super::engine::{Engine, ToolArguments};
 
 /// Where a question is asked, and of whom.
 #[derive(Debug, Args)]
-pub(super) struct PlaceArguments {
+pub(in crate::cli) struct PlaceArguments {
     /// The repository's root.
     #[arg(long, value_name = "DIR")]
     repo: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct PlaceArguments {
 
 /// Arguments of `train analyze diagnostics`.
 #[derive(Debug, Args)]
-pub(super) struct DiagnosticsArguments {
+pub(in crate::cli) struct DiagnosticsArguments {
     /// The repository's root.
     #[arg(long, value_name = "DIR")]
     repo: PathBuf,

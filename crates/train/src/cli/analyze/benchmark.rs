@@ -16,7 +16,7 @@ use crate::progress::Progress;
 
 /// Arguments of `train analyze benchmark`.
 #[derive(Debug, Args)]
-pub(super) struct BenchmarkArguments {
+pub(in crate::cli) struct BenchmarkArguments {
     /// A folder of packages, each directory one repository.
     #[arg(value_name = "DIR")]
     packages: PathBuf,

@@ -58,7 +58,7 @@ impl fmt::Display for Engine {
 
 /// What the tools outside this process may take.
 #[derive(Debug, Args)]
-pub(super) struct ToolArguments {
+pub(in crate::cli) struct ToolArguments {
     /// The Python interpreter that has Jedi installed.
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
