@@ -10,11 +10,11 @@ use super::class::ClassId;
 use super::expression::{Bindings, Meaning};
 use super::focus::{Focus, Parsed};
 use super::outline::Outline;
+use super::resolved::Type;
 use super::scan::readable;
 use super::scope::Scope;
 use super::store::Store;
 use super::symbol::is_declared_name;
-use super::types::Type;
 use crate::diagnostics::{Diagnostic, DiagnosticKind, syntax};
 
 /// The most identifiers of one file that are checked.
@@ -24,11 +24,13 @@ const IDENTIFIERS_MAX: usize = 40_000;
 pub(super) fn diagnostics(store: &Store<'_>, path: &str, text: &str, last: &mut Option<Rc<Parsed>>) -> Vec<Diagnostic> {
     let readable = readable(text);
     let mut found = syntax(&readable, Language::Java);
-    let Some(tree) = Language::Java.parse(&readable) else { return found };
     let index = store.repository.position(path);
     let file = match index.filter(|index| store.repository.files()[*index].text == text) {
         Some(index) => store.file(index),
-        None => store.edit(index, Outline::of(&tree, text)),
+        None => match Language::Java.parse(&readable) {
+            Some(tree) => store.edit(index, Outline::of(&tree, text)),
+            None => return found,
+        },
     };
     let mut n_checked = 0;
     for id in &file.types {
