@@ -196,6 +196,7 @@ impl<'t> Scope<'t> {
                 .last()
                 .is_none_or(|outer| !matches!(outer.kind(), "field_access" | "method_invocation" | "method_reference")),
             "method_invocation" => is_field("object"),
+            "switch_label" => self.is_constant(name) == Some(false),
             "argument_list"
             | "binary_expression"
             | "assignment_expression"
@@ -218,6 +219,13 @@ impl<'t> Scope<'t> {
             || !self.is_closed()
             || self.has_pattern(name);
         (!is_defined).then_some(DiagnosticKind::UndefinedName)
+    }
+
+    /// Returns whether the value of the `switch` at the caret has this constant, if its type is known.
+    fn is_constant(&self, name: &str) -> Option<bool> {
+        let switch = self.path.iter().rev().find(|node| node.kind() == "switch_expression")?;
+        let of = self.type_of(switch.child_by_field_name("condition")?, &Bindings::new());
+        of.is_known().then(|| self.field_type(&of, name).is_some())
     }
 
     /// Returns whether a pattern anywhere in the member binds a name: where it is in scope follows from the flow.
