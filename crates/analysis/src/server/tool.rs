@@ -8,7 +8,8 @@ use repo::Repository;
 
 use super::connection::{Connection, Fault};
 use super::json_rpc::Framing;
-use super::process::{End, Process};
+use super::process::End;
+use super::process::Process;
 use super::sandbox::{Program, Sandbox};
 use super::{Limits, Usage};
 use crate::error::{Error, Result};
