@@ -170,7 +170,8 @@ impl RunArguments {
 /// is that of `RUST_LOG`.
 fn log(cli: &Cli) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    // ty's database tells of every query it runs, millions of them, as information.
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,salsa=warn"));
     // A log that cannot be written is no reason to end a run.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
     let Some(directory) = cli.run.screen_directory()? else {
