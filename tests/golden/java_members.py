@@ -32,8 +32,8 @@ HEAD = """\
 # The public and protected API of common packages of the JDK: names, kinds and signatures, which are facts of the API.
 # Written by tests/golden/java_members.py from OpenJDK 17 with javap; no code, comment or parameter name is taken over.
 #
-# `p` opens a package. `c` class, `i` interface, `e` enum, `r` record, `@` annotation; `C`, ... the same as a static
-# nested type. After the name: type parameters, `:` and the supertypes, the superclass of a class first.
+# `p` opens a package. `c` class, `i` interface, `e` enum, `r` record, `@` annotation. After the name: type
+# parameters, `:` and the supertypes, the superclass of a class first.
 # Members: `.` public, `,` protected, `:` public static, `;` protected static, `!` public abstract of an interface;
 # `name type` is a field, `name(types) type` a method, `(types)` a constructor. `? extends T` and `? super T` are
 # written `T`. A type is written by its simple name where the table has only one of that name; nesting is `$`.
@@ -130,8 +130,7 @@ class Table:
             supers = ["java.lang.Object"]
         supers += split(interfaces[1]) if interfaces else []
         self.supers = [re.sub(r"<.*", "", each) for each in supers]
-        is_static = "$" in name and (kind in "ier@" or " static " in f" {head} ")
-        line = (kind.upper() if is_static and kind != "@" else kind) + name[len(package) + 1 :] + self.parameters(parameters)
+        line = kind + name[len(package) + 1 :] + self.parameters(parameters)
         return line + (":" + ",".join(map(self.type, supers)) if supers else ""), is_interface
 
     def member(self, name, line, is_interface):

@@ -110,7 +110,7 @@ impl CodeIntelligence for JavaEngine<'_> {
     }
 
     fn headers(&mut self, caret: &Caret<'_>) -> Result<Vec<Header>> {
-        Ok(self.ask(caret, |scope| scope.headers()))
+        Ok(self.ask(caret, declaration::headers))
     }
 
     fn diagnostics(&mut self, path: &str, text: &str) -> Result<Vec<Diagnostic>> {
@@ -119,3 +119,6 @@ impl CodeIntelligence for JavaEngine<'_> {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ pub mod python;
 
 pub mod java;
 
+mod native;
+
 pub mod triggers;
 
 pub mod server;
@@ -38,3 +40,4 @@ pub use caret::Caret;
 pub use diagnostics::{Diagnostic, DiagnosticKind};
 pub use error::{Error, Result};
 pub use intelligence::{CodeIntelligence, Definition, Header, Origin, Place, Suggestion, TypeDefinition};
+pub use native::Native;

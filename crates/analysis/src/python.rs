@@ -6,7 +6,9 @@ mod checks;
 mod completions;
 mod database;
 mod definitions;
+mod guard;
 mod headers;
+mod lexical;
 mod members;
 mod names;
 mod roots;
@@ -14,60 +16,76 @@ mod scan;
 mod spot;
 mod types;
 mod view;
+mod worker;
 
-use repo::{Repository, SourceFile};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use repo::{Language, Repository};
 
 use crate::caret::Caret;
 use crate::error::Result;
 use crate::intelligence::{CodeIntelligence, Definition, Header, Suggestion, TypeDefinition};
 use crate::{Diagnostic, diagnostics};
-use database::{Database, Edit};
 use view::View;
+use worker::Worker;
 
-/// The stack on which ty works: it follows syntax, imports and types by recursion.
-const STACK_BYTES: usize = 32 << 20;
+pub use guard::Limit;
+
+/// Texts by path.
+type Texts = BTreeMap<String, Arc<str>>;
 
 /// What an IDE knows about the Python files of one repository.
+///
+/// No text makes it fail: one beyond the [limits](Limit) is answered by its words, and
+/// [`limits_met`](Self::limits_met) says so.
 pub struct PythonEngine {
-    database: Database,
-    edit: Option<Edit>,
-    files: std::collections::BTreeMap<String, String>,
+    worker: Worker,
+    texts: Arc<Texts>,
+    limits: BTreeMap<String, Limit>,
 }
 
 impl PythonEngine {
     /// Takes the Python files of `repository`; nothing is inferred until the first question.
     #[must_use]
     pub fn new(repository: &Repository) -> Self {
-        let text_of = |file: &SourceFile| (file.path.clone(), file.text.clone());
-        let files = repository.files().iter().map(text_of).collect();
-        Self { database: Database::new(repository, |file| &file.text), edit: None, files }
+        let python = || repository.files().iter().filter(|file| file.language == Language::Python);
+        let limits: BTreeMap<String, Limit> =
+            python().filter_map(|file| Some((file.path.clone(), Limit::of(&file.text)?))).collect();
+        let text_of = |path: &str, text: &str| if limits.contains_key(path) { "".into() } else { text.into() };
+        let texts = python().map(|file| (file.path.clone(), text_of(&file.path, &file.text)));
+        let texts = Arc::new(texts.collect());
+        Self { worker: Worker::start(&texts), texts, limits }
+    }
+
+    /// Returns the files that were left to the lexical layer so far, and why.
+    #[must_use]
+    pub fn limits_met(&self) -> &BTreeMap<String, Limit> {
+        &self.limits
     }
 
     /// Lets `question` look at the file of the caret with the caret's text; `None` if ty cannot take the text.
     ///
     /// With `fill`, a placeholder stands at a caret that touches no identifier.
-    fn ask<R: Send>(
+    fn ask<R: Send + 'static>(
         &mut self,
         caret: &Caret<'_>,
         fill: bool,
-        question: impl FnOnce(&View<'_>) -> R + Send,
+        question: impl FnOnce(&View<'_>) -> R + Send + 'static,
     ) -> Option<R> {
         let text = if fill { view::filled(caret) } else { caret.text.as_ref().into() };
-        if self.files.get(caret.path).is_some_and(|known| *known == *text) {
-            self.database.restore(self.edit.take());
+        let known = self.texts.get(caret.path).filter(|known| ***known == *text);
+        let limit = if known.is_some() { None } else { Limit::of(&text) };
+        let answer = if limit.is_none() {
+            let shared = known.map_or_else(|| Arc::from(&*text), Arc::clone);
+            self.worker.ask(caret.path, &shared, known.is_none(), caret.byte, question)
         } else {
-            self.edit = self.database.edit(self.edit.take(), caret.path, &text);
-            self.edit.as_ref()?;
-        }
-        let (database, text) = (&mut self.database, &*text);
-        let work = move || {
-            let database: &Database = database;
-            Some(question(&View::new(database, caret.path, text, caret.byte)?))
+            None
         };
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
-            thread.ok()?.join().ok().flatten()
-        })
+        if answer.is_none() {
+            self.limits.insert(caret.path.to_owned(), limit.unwrap_or(Limit::Failure));
+        }
+        answer
     }
 }
 
@@ -77,8 +95,13 @@ impl CodeIntelligence for PythonEngine {
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
-        let mut suggestions = self.ask(caret, true, completions::completions).unwrap_or_default();
-        suggestions.retain(|suggestion| suggestion.name.starts_with(caret.prefix()));
+        let prefix = caret.prefix();
+        if prefix.starts_with(char::is_numeric) {
+            return Ok(Vec::new());
+        }
+        let answer = self.ask(caret, true, completions::completions);
+        let mut suggestions = answer.unwrap_or_else(|| lexical::completions(caret));
+        suggestions.retain(|suggestion| suggestion.name.starts_with(prefix));
         Ok(suggestions)
     }
 
@@ -105,6 +128,9 @@ impl CodeIntelligence for PythonEngine {
     fn diagnostics(&mut self, path: &str, text: &str) -> Result<Vec<Diagnostic>> {
         let caret = Caret::new(path, text.into(), 0);
         let found = self.ask(&caret, false, checks::diagnostics);
-        Ok(found.unwrap_or_else(|| diagnostics::syntax(text, repo::Language::Python)))
+        Ok(found.unwrap_or_else(|| diagnostics::syntax(text, Language::Python)))
     }
 }
+
+#[cfg(test)]
+mod tests;

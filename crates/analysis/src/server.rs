@@ -40,7 +40,8 @@ pub use sandbox::{Program, Protection};
 pub struct Limits {
     /// The longest time an answer may take.
     pub deadline: Duration,
-    /// The longest time the tool may take until it can be asked.
+    /// The longest time the tool may take until it can be asked, and then for its first answer, for which it may have
+    /// to read the libraries.
     pub start_deadline: Duration,
     /// The most memory that the tool's processes may hold together, in bytes.
     pub memory_bytes_max: u64,

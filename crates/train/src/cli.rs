@@ -33,6 +33,7 @@ use crate::{plan, signals};
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n  \
+        train analyze completions --repo . --file src/app.py --byte 1042\n  \
         train analyze triggers --repo src/project --output functions.parquet\n\n\
         Exit status: 0 done, 1 failed, 2 wrong usage, 75 interrupted by a signal and resumable by the same command."
 )]
@@ -83,6 +84,9 @@ enum Verb {
     /// Shows what a model computes: its sizes, logits, vectors, NLL and texts.
     #[command(subcommand)]
     Model(model::ModelVerb),
+    /// Asks what an IDE knows about a repository: completions, definitions, types, headers, diagnostics.
+    #[command(subcommand)]
+    Analyze(analyze::AnalyzeVerb),
 }
 
 /// Runs the command line of this process.
@@ -116,6 +120,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
         Some(Verb::Model(verb)) => model::run(&verb, out)?,
+        Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         None => return experiment(&cli.run, out),
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use super::class::{Class, ClassId, Member, MemberKind};
 use super::expression::{Bindings, Meaning};
 use super::inheritance::Place;
 use super::scope::Scope;
-use super::types::{Substitution, Type};
+use super::types::{Arguments, Substitution, Type};
 
 /// A method or constructor that a call means.
 pub(super) struct Callee {
@@ -38,32 +38,27 @@ impl Callee {
 
 impl<'t> Scope<'t> {
     /// Returns the type of a call, given what stands before its dot.
-    pub(super) fn call_type(&self, node: Node<'t>, left: Option<Meaning>, bindings: &Bindings<'t>) -> Type {
+    pub(super) fn call_type(&self, node: Node<'t>, left: Option<&Meaning>, bindings: &Bindings<'t>) -> Type {
         let Some(name) = node.child_by_field_name("name").map(|name| self.text_of(name)) else { return Type::Unknown };
-        if let Some(Meaning::Value(of @ Type::Array(_))) = &left {
-            if name == "clone" {
-                return of.clone();
-            }
+        if let (Some(Meaning::Value(of @ Type::Array(_))), "clone") = (left, name) {
+            return of.clone();
         }
-        if let (Some(Meaning::Value(of)), "getClass") = (&left, name) {
+        if let (Some(Meaning::Value(of)), "getClass") = (left, name) {
             let class = self.store.library_class("java.lang", "Class");
             return class.map_or(Type::Unknown, |class| Type::class(class, vec![of.clone()]));
         }
-        let Some(callee) = self.method(node, left.as_ref(), bindings) else { return Type::Unknown };
+        let Some(callee) = self.method(node, left, bindings) else { return Type::Unknown };
         let found = self.inferred(&callee, &arguments_of(node), bindings);
         let result = callee.resolve(self, &callee.member.written).substitute(&found);
         self.without_parameters(&callee, &result)
     }
 
-    /// Puts their bounds in the place of a method's type parameters that no argument tells.
+    /// Takes away a method's type parameters that no argument tells; a bound is better than nothing.
     fn without_parameters(&self, callee: &Callee, result: &Type) -> Type {
-        if let Type::Variable(name, _) = result {
-            if callee.is_own_parameter(name) {
-                return self.store.erased(result);
-            }
+        if matches!(result, Type::Variable(name, Some(_)) if callee.is_own_parameter(name)) {
+            return self.store.erased(result);
         }
-        let object = self.store.library_type("java.lang", "Object");
-        let names = callee.member.type_parameters.iter().map(|parameter| (parameter.name.clone(), object.clone()));
+        let names = callee.member.type_parameters.iter().map(|parameter| (parameter.name.clone(), Type::Unknown));
         result.substitute(&names.collect())
     }
 
@@ -181,16 +176,12 @@ impl<'t> Scope<'t> {
 
     fn fit_value(&self, found: &Type, wanted: &Type) -> i32 {
         match (found, wanted) {
-            (Type::Unknown | Type::Void | Type::Variable(..), _) | (_, Type::Unknown) => 0,
             (Type::Null, Type::Primitive(_)) => -10,
-            (Type::Null, _) => 0,
+            (Type::Unknown | Type::Void | Type::Null | Type::Variable(..), _) | (_, Type::Unknown) => 0,
             (Type::Primitive(found), Type::Primitive(wanted)) if found == wanted => 4,
             (Type::Primitive(found), Type::Primitive(wanted)) => {
-                if Type::promoted(found, wanted) == Type::promoted("int", wanted) && *wanted != "boolean" {
-                    1
-                } else {
-                    -10
-                }
+                let is_wider = Type::promoted(found, wanted) == Type::promoted("int", wanted) && *wanted != "boolean";
+                score_of(is_wider)
             }
             (Type::Class(found, _), Type::Class(wanted, _)) if found == wanted => 4,
             (Type::Class(found, _), Type::Class(wanted, _)) if self.store.is_subtype(*found, *wanted) => 2,
@@ -251,9 +242,8 @@ impl<'t> Scope<'t> {
     fn unify(&self, callee: &Callee, wanted: &Type, given: &Type, found: &mut Substitution) {
         match (wanted, given) {
             (Type::Variable(name, _), given) if callee.is_own_parameter(name) => {
-                if given.is_known() && found.iter().all(|(bound, _)| bound != name) {
-                    found.push((name.clone(), given.boxed(self.store)));
-                }
+                let is_new = given.is_known() && found.iter().all(|(bound, _)| bound != name);
+                found.extend(is_new.then(|| (name.clone(), given.boxed(self.store))));
             }
             (Type::Array(wanted), Type::Array(given)) => self.unify(callee, wanted, given, found),
             (Type::Class(id, wanted), given) if !wanted.as_slice().is_empty() => {
@@ -261,7 +251,7 @@ impl<'t> Scope<'t> {
                     Type::Class(parent, arguments) if parent == *id => Some(arguments),
                     _ => None,
                 });
-                for (wanted, given) in wanted.as_slice().iter().zip(parent.iter().flat_map(|given| given.as_slice())) {
+                for (wanted, given) in wanted.as_slice().iter().zip(parent.iter().flat_map(Arguments::as_slice)) {
                     self.unify(callee, wanted, given, found);
                 }
             }
@@ -292,7 +282,7 @@ impl<'t> Scope<'t> {
     /// Returns what a method reference gives.
     fn reference_result(&self, reference: Node<'t>, parameters: &[Type], bindings: &Bindings<'t>) -> Type {
         let Some(left) = reference.named_child(0) else { return Type::Unknown };
-        let last = reference.child(reference.child_count().saturating_sub(1) as u32);
+        let last = reference.child(reference.child_count().saturating_sub(1));
         let Some(name) = last.map(|name| self.text_of(name)) else { return Type::Unknown };
         let meaning = self.meaning(left, bindings);
         let of = match &meaning {
@@ -304,12 +294,22 @@ impl<'t> Scope<'t> {
             },
             _ => return Type::Unknown,
         };
+        let fit = |callee: &Callee| {
+            let parameters = parameters.iter().rev().zip(callee.member.parameters.iter().rev());
+            parameters.map(|(given, wanted)| self.fit_value(given, &callee.resolve(self, &wanted.written))).sum::<i32>()
+        };
         let methods = self.methods(&of, name);
-        let fits = |callee: &&Callee| callee.member.parameters.len() == parameters.len();
-        let callee = methods.iter().find(fits).or(methods.first());
-        callee.map_or(Type::Unknown, |callee| {
-            self.without_parameters(callee, &callee.resolve(self, &callee.member.written))
-        })
+        let taken = methods.iter().filter(|callee| {
+            let n = callee.member.parameters.len();
+            n == parameters.len() || n + 1 == parameters.len() && !callee.member.is_static
+        });
+        // The first of the best.
+        let Some(callee) = taken.rev().max_by_key(|callee| fit(callee)) else { return Type::Unknown };
+        let mut found = Substitution::new();
+        for (wanted, given) in callee.member.parameters.iter().rev().zip(parameters.iter().rev()) {
+            self.unify(callee, &callee.resolve(self, &wanted.written), given, &mut found);
+        }
+        self.without_parameters(callee, &callee.resolve(self, &callee.member.written).substitute(&found))
     }
 
     /// Returns the parameters and the result of the one abstract method of an interface.
@@ -333,6 +333,10 @@ impl<'t> Scope<'t> {
         }
         None
     }
+}
+
+fn score_of(fits: bool) -> i32 {
+    if fits { 1 } else { -10 }
 }
 
 /// Returns whether an argument is a function, whose type depends on what is wanted.

@@ -10,6 +10,7 @@ use super::class::ClassId;
 use super::expression::{Bindings, Meaning};
 use super::focus::{Focus, Parsed};
 use super::outline::Outline;
+use super::scan::readable;
 use super::scope::Scope;
 use super::store::Store;
 use super::symbol::is_declared_name;
@@ -21,8 +22,9 @@ const IDENTIFIERS_MAX: usize = 40_000;
 
 /// Returns what is wrong in a text as the file at `path`, by position.
 pub(super) fn diagnostics(store: &Store<'_>, path: &str, text: &str, last: &mut Option<Rc<Parsed>>) -> Vec<Diagnostic> {
-    let mut found = syntax(text, Language::Java);
-    let Some(tree) = Language::Java.parse(text) else { return found };
+    let readable = readable(text);
+    let mut found = syntax(&readable, Language::Java);
+    let Some(tree) = Language::Java.parse(&readable) else { return found };
     let index = store.repository.position(path);
     let file = match index.filter(|index| store.repository.files()[*index].text == text) {
         Some(index) => store.file(index),
@@ -37,7 +39,9 @@ pub(super) fn diagnostics(store: &Store<'_>, path: &str, text: &str, last: &mut 
             if std::mem::replace(&mut previous, member.span.start) == member.span.start {
                 continue;
             }
-            let Some(mut focus) = Focus::in_member(store, &file, class.home, &member.span, text, last) else { continue };
+            let Some(mut focus) = Focus::in_member(store, &file, class.home, &member.span, text, last) else {
+                continue;
+            };
             for at in identifiers(&focus.parsed.tree) {
                 n_checked += 1;
                 if n_checked > IDENTIFIERS_MAX {
@@ -94,6 +98,7 @@ impl<'t> Scope<'t> {
                 let left = self.meaning(parent.child_by_field_name("object")?, &Bindings::new());
                 self.lacks(&left, name)
             }
+            "marker_annotation" | "annotation" => self.undefined_type(node, parent, name),
             _ if node.kind() == "type_identifier" => self.undefined_type(node, parent, name),
             _ => self.undefined_name(node, above, name),
         }
@@ -130,9 +135,12 @@ impl<'t> Scope<'t> {
     fn is_closed(&self) -> bool {
         let is_known = |import: &super::outline::Import| {
             let path = if import.is_on_demand { Some(&*import.path) } else { None };
-            path.is_none_or(|path| self.store.qualified(path).is_some() || !import.is_static && self.store.has_package(path))
+            path.is_none_or(|path| {
+                self.store.qualified(path).is_some() || !import.is_static && self.store.has_package(path)
+            })
         };
-        self.classes().all(|(id, _)| self.store.supertypes(id).is_complete) && self.focus.file.imports.iter().all(is_known)
+        self.classes().all(|(id, _)| self.store.supertypes(id).is_complete)
+            && self.focus.file.imports.iter().all(is_known)
     }
 
     fn is_imported(&self, name: &str) -> bool {
@@ -145,8 +153,11 @@ impl<'t> Scope<'t> {
     }
 
     fn undefined_type(&self, node: Node<'t>, parent: Node<'t>, name: &str) -> Option<DiagnosticKind> {
-        // A part of a qualified name may be a package.
-        if parent.kind() == "scoped_type_identifier" || parent.kind() == "type_parameter" || name == "var" {
+        if parent.kind() == "scoped_type_identifier" {
+            let left = parent.named_child(0).filter(|left| *left != node)?;
+            return self.lacks_type(&self.meaning(left, &Bindings::new()), name);
+        }
+        if parent.kind() == "type_parameter" || name == "var" {
             return None;
         }
         if parent.kind() == "object_creation_expression" && parent.child(0).is_some_and(|first| first.kind() != "new") {
@@ -160,18 +171,41 @@ impl<'t> Scope<'t> {
         (!is_defined).then_some(DiagnosticKind::UndefinedName)
     }
 
+    fn lacks_type(&self, left: &Meaning, name: &str) -> Option<DiagnosticKind> {
+        match left {
+            Meaning::Static(_) => self.lacks(left, name),
+            // A package that is only the beginning of others may have types that nobody told of.
+            Meaning::Package(package) => {
+                let is_defined = self.store.names_in(package).next().is_none()
+                    || self.store.type_in(package, name).is_some()
+                    || self.store.has_package(&format!("{package}.{name}"));
+                (!is_defined).then_some(DiagnosticKind::UndefinedName)
+            }
+            _ => None,
+        }
+    }
+
     fn undefined_name(&self, node: Node<'t>, above: &[Node<'t>], name: &str) -> Option<DiagnosticKind> {
         let (&parent, outer) = above.split_last()?;
         let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
         let is_read = match parent.kind() {
             // `a.b.C` may begin with a package that is not known; `a.b()` and a lone `a.b` do not.
-            "field_access" if is_field("object") => {
-                outer.last().is_none_or(|outer| !matches!(outer.kind(), "field_access" | "method_invocation" | "method_reference"))
-            }
+            "field_access" if is_field("object") => outer
+                .last()
+                .is_none_or(|outer| !matches!(outer.kind(), "field_access" | "method_invocation" | "method_reference")),
             "method_invocation" => is_field("object"),
-            "argument_list" | "binary_expression" | "assignment_expression" | "return_statement" | "unary_expression"
-            | "parenthesized_expression" | "update_expression" | "ternary_expression" | "array_access"
-            | "throw_statement" | "expression_statement" | "dimensions_expr" => true,
+            "argument_list"
+            | "binary_expression"
+            | "assignment_expression"
+            | "return_statement"
+            | "unary_expression"
+            | "parenthesized_expression"
+            | "update_expression"
+            | "ternary_expression"
+            | "array_access"
+            | "throw_statement"
+            | "expression_statement"
+            | "dimensions_expr" => true,
             "variable_declarator" | "enhanced_for_statement" | "cast_expression" => is_field("value"),
             "instanceof_expression" => is_field("left"),
             _ => false,

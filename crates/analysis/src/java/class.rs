@@ -64,7 +64,6 @@ pub(super) struct Class {
     pub(super) binary: Rc<str>,
     pub(super) kind: ClassKind,
     pub(super) is_static: bool,
-    pub(super) access: Access,
     pub(super) outer: Option<ClassId>,
     pub(super) parameters: Vec<TypeParameter>,
     /// The superclass of a class first; what every type of its kind inherits is not left out.
@@ -77,14 +76,6 @@ pub(super) struct Class {
     pub(super) name_span: Range<usize>,
     /// The bytes of the whole declaration in the file.
     pub(super) span: Range<usize>,
-}
-
-impl Class {
-    /// Returns the name with package and enclosing types, as an import writes it.
-    pub(super) fn qualified(&self) -> String {
-        let nested = self.binary.replace('$', ".");
-        if self.package.is_empty() { nested } else { format!("{}.{nested}", self.package) }
-    }
 }
 
 /// The forms of member.

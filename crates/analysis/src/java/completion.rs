@@ -96,7 +96,11 @@ fn wanted<'t>(scope: &Scope<'t>) -> Wanted<'t> {
             member_of(parent.child_by_field_name("object"), false)
         }
         "method_reference" if parent.named_child(0) != Some(node) => member_of(parent.named_child(0), false),
-        "scoped_type_identifier" if parent.named_child(0) != Some(node) => member_of(parent.named_child(0), true),
+        "scoped_type_identifier" if parent.named_child(0) != Some(node) => {
+            let whole = above.iter().rev().find(|outer| outer.kind() != "scoped_type_identifier");
+            let is_broken = whole.is_some_and(Node::is_error) || begins_statement(above, node);
+            member_of(parent.named_child(0), !is_broken)
+        }
         "scoped_identifier" | "import_declaration" | "package_declaration" => path_before(scope, node),
         "variable_declarator"
         | "formal_parameter"
@@ -162,8 +166,10 @@ fn after_dot<'t>(scope: &Scope<'t>, node: Node<'t>, parent: Node<'t>) -> Wanted<
 
 /// Returns whether a type begins a statement, where any other name may stand too.
 fn begins_statement(above: &[Node<'_>], node: Node<'_>) -> bool {
-    let statement = above.iter().rev().find(|parent| parent.start_byte() < node.start_byte());
-    let first = above.iter().rev().take_while(|parent| parent.start_byte() == node.start_byte());
+    let scoped = above.iter().rev().take_while(|parent| parent.kind() == "scoped_type_identifier").last();
+    let start = scoped.unwrap_or(&node).start_byte();
+    let statement = above.iter().rev().find(|parent| parent.start_byte() < start);
+    let first = above.iter().rev().take_while(|parent| parent.start_byte() >= start);
     let is_block = statement.is_some_and(|parent| {
         matches!(parent.kind(), "block" | "constructor_body" | "switch_block_statement_group" | "lambda_expression")
     });
@@ -304,8 +310,7 @@ impl Scope<'_> {
         if let Type::Class(id, _) = of {
             let class = self.store.class(*id);
             if class.kind == ClassKind::Enum {
-                let constants =
-                    class.members.iter().filter(|member| member.kind == MemberKind::EnumConstant);
+                let constants = class.members.iter().filter(|member| member.kind == MemberKind::EnumConstant);
                 constants.for_each(|member| names.add(&member.name, Origin::Member));
             }
         }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::class::{Access, Class, ClassId, Home, Member, MemberKind};
+use super::class::{Access, Class, ClassId, Home, Member, MemberKind, Parameter, TypeParameter};
+use super::inheritance::Place;
 use super::scope::{Entry, Scope};
 use super::types::Type;
 use super::written::Written;
@@ -21,10 +22,9 @@ impl Scope<'_> {
             let is = |field: &str| parent.child_by_field_name(field) == Some(node);
             let is_part = match parent.kind() {
                 "method_invocation" => is("name") || is("object"),
-                "field_access" => true,
                 "array_access" => is("array"),
                 "object_creation_expression" => is("type"),
-                "generic_type" | "scoped_type_identifier" => true,
+                "field_access" | "generic_type" | "scoped_type_identifier" => true,
                 _ => false,
             };
             if !is_part {
@@ -64,7 +64,7 @@ impl Scope<'_> {
             named.extend(classes_in(parent));
         }
         for member in class.members.iter().filter(|member| member.access != Access::Private) {
-            let place = super::inheritance::Place::of_member(id, class, member);
+            let place = Place::of_member(id, class, member);
             let parameters = member.parameters.iter().map(|parameter| &parameter.written);
             for written in [&member.written].into_iter().chain(parameters) {
                 named.extend(classes_in(&self.store.resolve(written, place)));
@@ -79,35 +79,19 @@ impl Scope<'_> {
         Some(TypeDefinition { name: class.name.to_string(), place, declaration: declaration_of(&class) })
     }
 
-    /// Returns the headers of the values in scope, innermost scope first and by name within a scope.
-    pub(super) fn headers(&self) -> Vec<Header> {
-        let mut headers = Vec::new();
-        let (mut origin, mut in_static) = (Origin::Local, false);
-        let mut scope: BTreeMap<String, Header> = BTreeMap::new();
-        for entry in self.entries.iter().rev() {
-            match entry {
-                Entry::Local(local) => {
-                    let found = self.local_type(local).display(self.store);
-                    let declaration = format!("{} {}", found.as_deref().unwrap_or("var"), local.name);
-                    let header = Header { name: local.name.to_owned(), origin, declaration };
-                    scope.entry(local.name.to_owned()).or_insert(header);
-                }
-                Entry::Class { id, is_static } => {
-                    headers.extend(std::mem::take(&mut scope).into_values());
-                    in_static |= is_static;
-                    headers.extend(self.member_headers(*id, in_static));
-                    origin = Origin::Enclosing;
-                }
-            }
-        }
-        headers.extend(scope.into_values());
-        headers
-    }
-
     fn member_headers(&self, id: ClassId, in_static: bool) -> impl Iterator<Item = Header> {
         let mut members: BTreeMap<(String, String), Header> = BTreeMap::new();
-        for owner in self.store.supertypes(id).ids() {
+        for parent in &self.store.supertypes(id).list {
+            let Type::Class(owner, _) = *parent else { continue };
             let class = self.store.class(owner);
+            let substitution = self.store.substitution(parent);
+            // Inherited members speak of the parameters of the type that declares them.
+            let write = |written: &Written, member: &Member| {
+                let place = Place::of_member(owner, &class, member);
+                let found = self.store.resolve(written, place).substitute(&substitution);
+                let is_inherited = owner != id && !class.parameters.is_empty();
+                found.display(self.store).filter(|_| is_inherited).unwrap_or_else(|| written.display())
+            };
             if class.home == Home::Library {
                 continue;
             }
@@ -115,14 +99,40 @@ impl Scope<'_> {
                 let is_value = member.is_value() || member.is_method();
                 let is_private = member.access == Access::Private && owner != id && class.home != self.focus.home;
                 if is_value && !is_private && (member.is_static || !in_static) {
-                    let (name, declaration) = (member.name.to_string(), header_of(&class, member));
-                    let header = Header { name: name.clone(), origin: Origin::Member, declaration: declaration.clone() };
+                    let (name, declaration) = (member.name.to_string(), header_of(&class, member, write));
+                    let header =
+                        Header { name: name.clone(), origin: Origin::Member, declaration: declaration.clone() };
                     members.entry((name, declaration)).or_insert(header);
                 }
             }
         }
         members.into_values()
     }
+}
+
+/// Returns the headers of the values in scope, innermost scope first and by name within a scope.
+pub(super) fn headers(scope: &Scope<'_>) -> Vec<Header> {
+    let mut headers = Vec::new();
+    let (mut origin, mut in_static) = (Origin::Local, false);
+    let mut locals: BTreeMap<String, Header> = BTreeMap::new();
+    for entry in scope.entries.iter().rev() {
+        match entry {
+            Entry::Local(local) => {
+                let found = scope.local_type(local).display(scope.store);
+                let declaration = format!("{} {}", found.as_deref().unwrap_or("var"), local.name);
+                let header = Header { name: local.name.to_owned(), origin, declaration };
+                locals.entry(local.name.to_owned()).or_insert(header);
+            }
+            Entry::Class { id, is_static } => {
+                headers.extend(std::mem::take(&mut locals).into_values());
+                in_static |= is_static;
+                headers.extend(scope.member_headers(*id, in_static));
+                origin = Origin::Enclosing;
+            }
+        }
+    }
+    headers.extend(locals.into_values());
+    headers
 }
 
 /// Returns the classes that a type is made of, itself first; depth is bounded by that of types.
@@ -140,7 +150,7 @@ fn classes_in(of: &Type) -> Vec<ClassId> {
 }
 
 /// Returns the line that declares a member, without modifiers that say nothing about its use.
-fn header_of(class: &Class, member: &Member) -> String {
+fn header_of(class: &Class, member: &Member, write: impl Fn(&Written, &Member) -> String) -> String {
     if member.kind == MemberKind::EnumConstant {
         return member.name.to_string();
     }
@@ -156,14 +166,14 @@ fn header_of(class: &Class, member: &Member) -> String {
     if member.kind == MemberKind::Constructor {
         text.push_str(&class.name);
     } else {
-        text.push_str(&member.written.display());
+        text.push_str(&write(&member.written, member));
         text.push(' ');
         text.push_str(&member.name);
     }
     if !member.is_value() {
         let last = member.parameters.len().saturating_sub(1);
-        let parameter = |(index, parameter): (usize, &super::class::Parameter)| {
-            let mut written = parameter.written.display();
+        let parameter = |(index, parameter): (usize, &Parameter)| {
+            let mut written = write(&parameter.written, member);
             if member.is_variadic && index == last && written.ends_with("[]") {
                 written.truncate(written.len() - 2);
                 written.push_str("...");
@@ -171,13 +181,13 @@ fn header_of(class: &Class, member: &Member) -> String {
             if parameter.name.is_empty() { written } else { format!("{written} {}", parameter.name) }
         };
         let parameters: Vec<String> = member.parameters.iter().enumerate().map(parameter).collect();
-        text.push_str(&format!("({})", parameters.join(", ")));
+        text.push_str(&["(", &parameters.join(", "), ")"].concat());
     }
     text
 }
 
-fn parameter_list(parameters: &[super::class::TypeParameter]) -> String {
-    let parameter = |parameter: &super::class::TypeParameter| match &parameter.bound {
+fn parameter_list(parameters: &[TypeParameter]) -> String {
+    let parameter = |parameter: &TypeParameter| match &parameter.bound {
         Some(bound) => format!("{} extends {}", parameter.name, bound.display()),
         None => parameter.name.to_string(),
     };
@@ -192,17 +202,19 @@ pub(super) fn declaration_of(class: &Class) -> String {
     let (superclass, interfaces) = class.supers.split_at(usize::from(has_superclass).min(class.supers.len()));
     let is_implied = |written: &&Written| written.name.starts_with("java.lang.") || &*written.name == "Object";
     for written in superclass.iter().filter(|written| !is_implied(written)) {
-        text.push_str(&format!(" extends {}", written.display()));
+        text.push_str(&[" extends ", &written.display()].concat());
     }
-    let interfaces: Vec<String> = interfaces.iter().filter(|written| !is_implied(written)).map(Written::display).collect();
+    let interfaces: Vec<String> =
+        interfaces.iter().filter(|written| !is_implied(written)).map(Written::display).collect();
     if !interfaces.is_empty() {
         let keyword = if has_superclass { "implements" } else { "extends" };
-        text.push_str(&format!(" {keyword} {}", interfaces.join(", ")));
+        text.push_str(&[" ", keyword, " ", &interfaces.join(", ")].concat());
     }
     text.push_str(" {\n");
     let is_shown = |member: &&Member| member.access != Access::Private && member.kind != MemberKind::Initializer;
     for member in class.members.iter().filter(is_shown) {
-        text.push_str(&format!("    {};\n", header_of(class, member)));
+        let header = header_of(class, member, |written, _| written.display());
+        text.push_str(&["    ", &header, ";\n"].concat());
     }
     text.push('}');
     text

@@ -3,7 +3,6 @@
 use tree_sitter::Node;
 
 use super::call::{Callee, arguments_of};
-use super::class::MemberKind;
 use super::expression::{Bindings, Meaning};
 use super::scope::Scope;
 use super::types::Type;
@@ -31,7 +30,7 @@ impl<'t> Scope<'t> {
 
     fn expected_by_parent(&self, level: usize) -> Option<Type> {
         let (node, parent) = (*self.path.get(level)?, *self.path.get(level.checked_sub(1)?)?);
-        let none = Bindings::new();
+        let bindings = Bindings::new();
         let boolean = Some(Type::Primitive("boolean"));
         match parent.kind() {
             "argument_list" => self.expected_argument(level),
@@ -43,7 +42,7 @@ impl<'t> Scope<'t> {
                 _ => None,
             },
             "assignment_expression" if parent.child_by_field_name("right") == Some(node) => {
-                Some(self.type_of(parent.child_by_field_name("left")?, &none))
+                Some(self.type_of(parent.child_by_field_name("left")?, &bindings))
             }
             "return_statement" => self.expected_result(level - 1),
             "lambda_expression" => self.function(&self.expected_at(level - 1)?).map(|(_, result)| result),
@@ -138,9 +137,4 @@ fn without<'t>(arguments: &[Node<'t>], index: usize) -> Vec<Node<'t>> {
 /// Returns whether the expression in parentheses behind a keyword is a condition.
 fn takes_condition(statement: Node<'_>) -> bool {
     matches!(statement.kind(), "if_statement" | "while_statement" | "do_statement")
-}
-
-/// Returns whether a member can be called.
-pub(super) fn is_callable(kind: MemberKind) -> bool {
-    matches!(kind, MemberKind::Method | MemberKind::Constructor)
 }

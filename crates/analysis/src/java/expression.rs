@@ -65,8 +65,9 @@ impl<'t> Scope<'t> {
         let java_lang = |name| Meaning::Value(self.store.library_type("java.lang", name));
         let primitive = |name| Meaning::Value(Type::Primitive(name));
         match node.kind() {
-            "identifier" => self.name(self.text_of(node), bindings),
-            "type_identifier" | "scoped_type_identifier" | "generic_type" | "array_type" => match self.written(node) {
+            // Broken code is often read as a type; what is one is found all the same.
+            "identifier" | "type_identifier" => self.name(self.text_of(node), bindings),
+            "generic_type" | "array_type" => match self.written(node) {
                 Type::Class(id, _) => Meaning::Static(id),
                 _ => Meaning::Nothing,
             },
@@ -114,7 +115,11 @@ impl<'t> Scope<'t> {
             "scoped_identifier" => {
                 node.child_by_field_name("name").map_or(Meaning::Nothing, |field| self.field(&left, field))
             }
-            "method_invocation" => Meaning::Value(self.call_type(node, Some(left), bindings)),
+            "scoped_type_identifier" => {
+                let field = node.named_child(node.named_child_count().saturating_sub(1) as u32);
+                field.map_or(Meaning::Nothing, |field| self.field(&left, field))
+            }
+            "method_invocation" => Meaning::Value(self.call_type(node, Some(&left), bindings)),
             "array_access" => match left {
                 Meaning::Value(Type::Array(element)) => Meaning::Value((*element).clone()),
                 _ => Meaning::Nothing,
@@ -319,7 +324,7 @@ fn left_of(node: Node<'_>) -> Option<Node<'_>> {
         "binary_expression" | "assignment_expression" => node.child_by_field_name("left"),
         "ternary_expression" => node.child_by_field_name("consequence"),
         "unary_expression" => node.child_by_field_name("operand"),
-        "parenthesized_expression" | "update_expression" => node.named_child(0),
+        "scoped_type_identifier" | "parenthesized_expression" | "update_expression" => node.named_child(0),
         _ => None,
     }
 }

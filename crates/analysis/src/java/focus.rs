@@ -4,6 +4,7 @@
 //! is parsed, between the braces of a class of its own, and everything around it is as the repository has it. A text
 //! that differs elsewhere is parsed as a whole, once per question.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -12,7 +13,7 @@ use tree_sitter::{Node, Tree};
 
 use super::class::{ClassId, ClassKind, Home, MemberKind};
 use super::outline::Outline;
-use super::scan::{closing, is_opaque};
+use super::scan::{closing, is_opaque, readable};
 use super::store::{FileTypes, Store};
 use crate::caret::Caret;
 
@@ -59,20 +60,20 @@ impl Focus {
     /// Finds the caret; `None` if the text cannot be parsed, or if the caret is in a comment or literal.
     pub(super) fn new(store: &Store<'_>, caret: &Caret<'_>, last: &mut Option<Rc<Parsed>>) -> Option<Self> {
         let edit = Edit::of(caret);
-        let (piece, span) = match within_member(store, caret) {
-            Some((piece, span)) => (piece, span),
-            None => return Self::whole(store, caret, &edit, last),
+        let Some((piece, span)) = within_member(store, caret) else {
+            return Self::whole(store, caret, &edit, last);
         };
         let (start, end, text) = (span.start, span.end, &caret.text[span]);
         let at = caret.byte - start;
         if is_opaque(text, 0, at) {
             return None;
         }
-        let edited = edit.apply(text, at);
+        let is_sound = matches!(piece.home, Home::File(index) if store.repository.files()[index].text == caret.text);
+        let edited = if is_sound && edit.is_kept { Cow::Borrowed(text) } else { Cow::Owned(edit.apply(text, at)) };
         let mut focus = Self::in_piece(store, piece, &edited, edit.start - start, last)?;
         focus.start = start;
         if let Some(old) = store.repository.file(caret.path) {
-            let distance = caret.text.len() as isize - old.text.len() as isize;
+            let distance = caret.text.len().cast_signed() - old.text.len().cast_signed();
             focus.moved = (end.saturating_add_signed(-distance), distance);
         }
         focus.inserted = focus.wrapper + at..focus.wrapper + at + edited.len() - text.len() + edit.n_replaced;
@@ -85,11 +86,11 @@ impl Focus {
             return None;
         }
         let text = edit.apply(&caret.text, caret.byte);
-        let tree = Language::Java.parse(&text)?;
+        let tree = Language::Java.parse(&readable(&text))?;
         let file = store.edit(store.repository.position(caret.path), Outline::of(&tree, &text));
         let mut piece = piece_at(store, file, Home::Edited, edit.start);
         let inserted = caret.byte..caret.byte + text.len() - caret.text.len() + edit.n_replaced;
-        let moved = (inserted.end, -(inserted.len() as isize));
+        let moved = (inserted.end, -inserted.len().cast_signed());
         let Some((span, ..)) = piece.member.clone() else {
             piece.around.retain(|id| store.class(*id).span.contains(&edit.start));
             return Some(Self {
@@ -142,12 +143,11 @@ impl Focus {
             _ => "class X {",
         };
         let text = [wrapper, member, "\n}"].concat();
-        let parsed = match last.take().filter(|parsed| parsed.text == text) {
-            Some(parsed) => parsed,
-            None => {
-                let tree = Language::Java.parse(&text)?;
-                Rc::new(Parsed { text, tree })
-            }
+        let parsed = if let Some(parsed) = last.take().filter(|parsed| parsed.text == text) {
+            parsed
+        } else {
+            let tree = Language::Java.parse(&readable(&text))?;
+            Rc::new(Parsed { text, tree })
         };
         *last = Some(parsed.clone());
         Some(Self {
@@ -255,7 +255,7 @@ impl Edit {
 fn within_member(store: &Store<'_>, caret: &Caret<'_>) -> Option<(Piece, Range<usize>)> {
     let index = store.repository.position(caret.path)?;
     let file = &store.repository.files()[index];
-    if file.language != Language::Java {
+    if file.language != Language::Java || !store.file(index).is_sound {
         return None;
     }
     let (old, new) = (file.text.as_bytes(), caret.text.as_bytes());

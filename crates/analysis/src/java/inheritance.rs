@@ -77,10 +77,10 @@ impl Store<'_> {
         if let Some(parameter) = variable {
             return self.variable(parameter, place);
         }
-        if let Some(class) = place.class.map(|id| self.class(id)) {
-            if let Some(parameter) = class.parameters.iter().find(|parameter| &*parameter.name == name) {
-                return self.variable(parameter, place);
-            }
+        let class = place.class.map(|id| self.class(id));
+        let parameters = class.iter().flat_map(|class| &class.parameters);
+        if let Some(parameter) = parameters.into_iter().find(|parameter| &*parameter.name == name) {
+            return self.variable(parameter, place);
         }
         let found = Library::get().place(name).and_then(|(package, binary)| self.library_class(package, binary));
         found.map_or(Type::Unknown, Type::raw)
@@ -109,10 +109,9 @@ impl Store<'_> {
             return self.variable(parameter, place);
         }
         let sees_locals = |id: ClassId| Self::is_temporary(id) || self.scratch.around.borrow().contains(&id);
-        if place.class.is_some_and(sees_locals) {
-            if let Some((_, id)) = self.locals().iter().rev().find(|(found, _)| &**found == name) {
-                return Type::raw(*id);
-            }
+        let locals = if place.class.is_some_and(sees_locals) { self.locals() } else { Vec::new() };
+        if let Some((_, id)) = locals.iter().rev().find(|(found, _)| &**found == name) {
+            return Type::raw(*id);
         }
         let mut at = place.class;
         while let Some(id) = at {
@@ -137,8 +136,8 @@ impl Store<'_> {
         if let Some((_, id)) = file.top.iter().find(|(found, _)| &**found == name) {
             return Some(*id);
         }
-        let single = file.imports.iter().filter(|import| import.binding() == Some(name));
-        if let Some(found) = single.filter_map(|import| self.qualified(&import.path)).next() {
+        let mut single = file.imports.iter().filter(|import| import.binding() == Some(name));
+        if let Some(found) = single.find_map(|import| self.qualified(&import.path)) {
             return Some(found);
         }
         if let Some(found) = self.type_in(&file.package, name) {

@@ -107,7 +107,6 @@ impl Library {
             binary: binary.into(),
             kind,
             is_static: true,
-            access: Access::Public,
             outer: None,
             parameters,
             supers: supers.collect(),

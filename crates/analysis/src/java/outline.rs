@@ -41,7 +41,6 @@ pub(super) struct TypeOutline {
     pub(super) name: Rc<str>,
     pub(super) kind: ClassKind,
     pub(super) is_static: bool,
-    pub(super) access: Access,
     /// The index of the type around it.
     pub(super) outer: Option<usize>,
     pub(super) parameters: Vec<TypeParameter>,
@@ -83,7 +82,6 @@ impl TypeOutline {
             name: "".into(),
             kind,
             is_static: false,
-            access: Access::Package,
             outer: None,
             parameters: Vec::new(),
             supers: Vec::new(),
@@ -215,10 +213,9 @@ impl<'text> Reader<'text> {
         if let Some(name) = node.child_by_field_name("name") {
             (declared.name, declared.name_span) = (self.text(name).into(), name.byte_range());
         }
-        let modifiers = self.modifiers(node);
+        let modifiers = modifiers_of(node);
         let in_interface = outer.is_some_and(|outer| self.outline.types[outer].kind.is_interface());
         declared.is_static = modifiers.is_static || kind != ClassKind::Class || in_interface;
-        declared.access = if in_interface { Access::Public } else { modifiers.access };
         declared.outer = outer;
         declared.span = node.byte_range();
         declared.parameters = type_parameters(node, self.text);
@@ -313,11 +310,11 @@ impl<'text> Reader<'text> {
     fn add(&mut self, mut member: Member, name: Option<Node<'_>>, declaration: Node<'_>) -> bool {
         let Some((_, owner)) = self.open.last() else { return false };
         let in_interface = self.outline.types[*owner].kind.is_interface();
-        let modifiers = self.modifiers(declaration);
+        let modifiers = modifiers_of(declaration);
         if let Some(name) = name {
             (member.name, member.name_span) = (self.text(name).into(), name.byte_range());
         }
-        if member.kind == MemberKind::Constructor {
+        if matches!(member.kind, MemberKind::Constructor | MemberKind::Initializer) {
             member.name = "".into();
         }
         member.is_static |= modifiers.is_static
@@ -337,30 +334,30 @@ impl<'text> Reader<'text> {
             self.outline.types[*owner].members.push(member);
         }
     }
-
-    fn modifiers(&self, node: Node<'_>) -> Modifiers {
-        let mut found = Modifiers { access: Access::Package, is_static: false };
-        let mut cursor = node.walk();
-        let Some(modifiers) = node.children(&mut cursor).find(|child| child.kind() == "modifiers") else {
-            return found;
-        };
-        let mut cursor = modifiers.walk();
-        for modifier in modifiers.children(&mut cursor) {
-            match modifier.kind() {
-                "public" => found.access = Access::Public,
-                "protected" => found.access = Access::Protected,
-                "private" => found.access = Access::Private,
-                "static" => found.is_static = true,
-                _ => {}
-            }
-        }
-        found
-    }
 }
 
 struct Modifiers {
     access: Access,
     is_static: bool,
+}
+
+fn modifiers_of(node: Node<'_>) -> Modifiers {
+    let mut found = Modifiers { access: Access::Package, is_static: false };
+    let mut cursor = node.walk();
+    let Some(modifiers) = node.children(&mut cursor).find(|child| child.kind() == "modifiers") else {
+        return found;
+    };
+    let mut cursor = modifiers.walk();
+    for modifier in modifiers.children(&mut cursor) {
+        match modifier.kind() {
+            "public" => found.access = Access::Public,
+            "protected" => found.access = Access::Protected,
+            "private" => found.access = Access::Private,
+            "static" => found.is_static = true,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// What every enum has beside its constants.

@@ -1,8 +1,13 @@
 //! The tokens of a text that hold it together, found without a tree: brackets, and what is no code.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use repo::identifiers::is_word;
+use repo::syntax::LINE_BYTES_MAX;
+
+/// Literals longer than this are left out of texts with lines that are too long.
+const LITERAL_BYTES_MAX: usize = 256;
 
 /// A piece of code that matters to the structure of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +16,11 @@ pub(super) enum Token<'text> {
     Word(&'text str),
     /// Any other visible character.
     Sign(u8),
+    /// A comment.
+    Comment,
 }
 
-/// Walks over the code of a text: comments are passed over, a literal of characters is one `"`.
+/// Walks over the tokens of a text; a literal of characters is one `"`.
 pub(super) struct Scan<'text> {
     text: &'text str,
     at: usize,
@@ -75,10 +82,7 @@ impl<'text> Iterator for Scan<'text> {
             if let Some(end) = self.opaque_end() {
                 self.at = end.min(self.end);
                 self.opaque = start..self.at;
-                if byte == b'/' {
-                    continue;
-                }
-                return Some((start, Token::Sign(b'"')));
+                return Some((start, if byte == b'/' { Token::Comment } else { Token::Sign(b'"') }));
             }
             if byte.is_ascii_whitespace() {
                 self.at += 1;
@@ -96,20 +100,38 @@ impl<'text> Iterator for Scan<'text> {
     }
 }
 
+/// Returns a text of the same length and structure that is within the parser's limits where long literals are all that
+/// exceeds them: their content becomes line endings.
+pub(super) fn readable(text: &str) -> Cow<'_, str> {
+    if text.split(['\n', '\r']).all(|line| line.len() <= LINE_BYTES_MAX) {
+        return Cow::Borrowed(text);
+    }
+    let mut readable = String::with_capacity(text.len());
+    let mut scan = Scan::new(text, 0..text.len());
+    while let Some((start, token)) = scan.next() {
+        let literal = scan.opaque.clone();
+        if token == Token::Sign(b'"') && literal.len() > LITERAL_BYTES_MAX {
+            readable.push_str(&text[readable.len()..=start]);
+            readable.extend(std::iter::repeat_n('\n', literal.len() - 2));
+        }
+    }
+    readable.push_str(&text[readable.len()..]);
+    Cow::Owned(readable)
+}
+
 /// Returns whether `byte` is inside a comment or a literal of characters.
 pub(super) fn is_opaque(text: &str, start: usize, byte: usize) -> bool {
     let mut scan = Scan::new(text, start..text.len());
     while let Some((at, _)) = scan.next() {
         let Range { start, end } = scan.opaque.clone();
-        if start < byte && byte < end || start < byte && byte == end && is_open(&text[start..end]) {
+        if start < byte && (byte < end || byte == end && is_open(&text[start..end])) {
             return true;
         }
         if at >= byte {
             return false;
         }
     }
-    let Range { start, end } = scan.opaque;
-    start < byte && (byte < end || byte == end && is_open(&text[start..end]))
+    false
 }
 
 /// Returns whether an opaque piece still goes on at its end: a line comment, or what was never closed.
@@ -124,17 +146,22 @@ fn is_open(piece: &str) -> bool {
     !is_closed
 }
 
-/// What has to be written at a place so that every bracket opened before it and not closed behind it is closed.
+/// What has to be written at a place so that the statement there ends and every bracket opened before it and not closed
+/// behind it is closed.
 pub(super) fn closing(text: &str, at: usize) -> String {
     let open = open_brackets(text, at);
     let n_closed = unmatched_closers(text, at).min(open.len());
     let mut closing = String::new();
+    let in_block = matches!(open.last(), Some(Bracket::Brace | Bracket::Try | Bracket::Do));
+    if in_block && n_closed == open.len() && ends_statement(text, at) {
+        closing.push(';');
+    }
     for bracket in open[n_closed..].iter().rev() {
         closing.push_str(match bracket {
-            Bracket::Parenthesis => ")",
             Bracket::Header { n_semicolons: 1 } => ";;)",
-            Bracket::Header { .. } => ")",
+            Bracket::Parenthesis | Bracket::Header { .. } => ")",
             Bracket::Square => "]",
+            Bracket::Values => "}",
             Bracket::Brace => ";}",
             Bracket::Try => ";} finally {}",
             Bracket::Do => ";} while (true);",
@@ -151,6 +178,8 @@ enum Bracket {
         n_semicolons: usize,
     },
     Square,
+    /// The brace of an array.
+    Values,
     Brace,
     Try,
     Do,
@@ -159,10 +188,11 @@ enum Bracket {
 /// Returns the brackets that are open at `at`, outermost first.
 fn open_brackets(text: &str, at: usize) -> Vec<Bracket> {
     let mut open: Vec<(Bracket, &str)> = Vec::new();
-    let mut word = "";
+    let (mut word, mut last) = ("", b';');
     for (_, token) in Scan::new(text, 0..at) {
         match token {
-            Token::Word(found) => word = found,
+            Token::Comment => {}
+            Token::Word(found) => (word, last) = (found, b'a'),
             Token::Sign(sign) => {
                 match sign {
                     b'(' if word == "for" => open.push((Bracket::Header { n_semicolons: 0 }, word)),
@@ -170,6 +200,10 @@ fn open_brackets(text: &str, at: usize) -> Vec<Bracket> {
                     b'[' => open.push((Bracket::Square, word)),
                     b'{' if word == "try" => open.push((Bracket::Try, word)),
                     b'{' if word == "do" => open.push((Bracket::Do, word)),
+                    b'{' if matches!(last, b'=' | b']' | b',' | b'(') => open.push((Bracket::Values, word)),
+                    b'{' if last == b'{' && open.last().is_some_and(|(bracket, _)| *bracket == Bracket::Values) => {
+                        open.push((Bracket::Values, word));
+                    }
                     b'{' => open.push((Bracket::Brace, word)),
                     b')' | b']' | b'}' => word = close(&mut open, sign),
                     b';' => {
@@ -182,6 +216,7 @@ fn open_brackets(text: &str, at: usize) -> Vec<Bracket> {
                 if sign != b')' {
                     word = "";
                 }
+                last = sign;
             }
         }
     }
@@ -193,7 +228,7 @@ fn close<'text>(open: &mut Vec<(Bracket, &'text str)>, sign: u8) -> &'text str {
     let fits = |bracket: Bracket| match sign {
         b')' => matches!(bracket, Bracket::Parenthesis | Bracket::Header { .. }),
         b']' => bracket == Bracket::Square,
-        _ => matches!(bracket, Bracket::Brace | Bracket::Try | Bracket::Do),
+        _ => matches!(bracket, Bracket::Brace | Bracket::Try | Bracket::Do | Bracket::Values),
     };
     // A brace closes what was left open in it; nothing else closes a brace.
     let mut depth = open.len();
@@ -208,6 +243,17 @@ fn close<'text>(open: &mut Vec<(Bracket, &'text str)>, sign: u8) -> &'text str {
         depth -= 1;
     }
     ""
+}
+
+/// Returns whether what is behind `at` is no part of the statement there: the end of the block, or code on another line
+/// that does not go on with an expression.
+fn ends_statement(text: &str, at: usize) -> bool {
+    let next = Scan::new(text, at..text.len()).find(|(_, token)| *token != Token::Comment);
+    match next {
+        Some((_, Token::Sign(b'}' | b'@'))) => true,
+        Some((start, Token::Word(word))) => word != "instanceof" && text[at..start].contains('\n'),
+        _ => false,
+    }
 }
 
 /// Returns how many brackets are closed behind `at` that are not opened behind it.
@@ -241,6 +287,7 @@ pub(super) fn glance(text: &str) -> Glance {
             Token::Sign(b'}' | b')') => depth = depth.saturating_sub(1),
             Token::Sign(b';') => in_package = false,
             Token::Sign(b'.') if in_package => glance.package.push('.'),
+            Token::Comment => continue,
             Token::Sign(_) => {}
             Token::Word("package") if depth == 0 && glance.package.is_empty() => in_package = true,
             Token::Word(word) if in_package => glance.package.push_str(word),
@@ -272,6 +319,10 @@ mod tests {
         check_closing("class A { void f() { g(a[", "", "]);};}");
         check_closing("class A { void f() { g(a[", "\n}", "]);}");
         check_closing("class A { void f() { g(", ") } }", "");
+        check_closing("{ a.b", "\n}", ";");
+        check_closing("{ a.b", "\nc();}", ";");
+        check_closing("{ a.b", "\n.c();}", "");
+        check_closing("{ int[][] a = {{ b", "}};}", "");
         check_closing("{ try (a) { b", "}", ";} finally {}");
         check_closing("{ for (int i = 0; i < ", "}", ";;)");
         check_closing("{ for (A a : ", "}", ")");
@@ -292,6 +343,15 @@ mod tests {
         let text =
             "/* class X */ package a.b; import c.D; @A(b = C.class) public final class E { class F {} } enum G {}";
         assert_eq!(glance(text), Glance { package: "a.b".into(), types: vec!["E".into(), "G".into()] });
+    }
+
+    #[test]
+    fn long_literals_do_not_keep_a_text_from_being_read() {
+        let text = format!("class A {{ String a = \"{}é\"; int b; }}", "x ".repeat(10_000));
+        let readable = readable(&text);
+        assert_eq!(readable.len(), text.len());
+        assert_eq!(readable.find("int b"), text.find("int b"));
+        assert!(repo::Language::Java.parse(&readable).is_some_and(|tree| !tree.root_node().has_error()));
     }
 
     proptest! {

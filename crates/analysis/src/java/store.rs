@@ -9,7 +9,7 @@ use repo::{Language, Repository};
 use super::class::{Class, ClassId, Home, Members};
 use super::library::Library;
 use super::outline::{Import, Outline, TypeOutline};
-use super::scan::glance;
+use super::scan::{glance, readable};
 use super::types::Type;
 
 /// Identifiers from here on are of types that only the question at hand knows.
@@ -58,6 +58,8 @@ pub(super) struct FileTypes {
     pub(super) types: Vec<ClassId>,
     /// The types at the top of the file, by name.
     pub(super) top: Vec<(Rc<str>, ClassId)>,
+    /// Whether the text has no syntax error, so that its members are where they seem to be.
+    pub(super) is_sound: bool,
 }
 
 impl<'repository> Store<'repository> {
@@ -103,8 +105,11 @@ impl<'repository> Store<'repository> {
             return file.clone();
         }
         let text = &self.repository.files()[index].text;
-        let outline = Language::Java.parse(text).map(|tree| Outline::of(&tree, text)).unwrap_or_default();
-        let file = Rc::new(self.install(outline, Home::File(index), None));
+        let tree = Language::Java.parse(&readable(text));
+        let outline = tree.as_ref().map(|tree| Outline::of(tree, text)).unwrap_or_default();
+        let mut file = self.install(outline, Home::File(index), None);
+        file.is_sound = tree.is_some_and(|tree| !tree.root_node().has_error());
+        let file = Rc::new(file);
         self.files.borrow_mut().insert(index, file.clone());
         file
     }
@@ -228,10 +233,9 @@ impl<'repository> Store<'repository> {
     pub(super) fn type_in(&self, package: &str, name: &str) -> Option<ClassId> {
         let in_top = |file: &FileTypes| file.top.iter().find(|(found, _)| &**found == name).map(|(_, id)| *id);
         let edited = self.scratch.edited.borrow().clone();
-        if let Some((_, file)) = edited.as_ref().filter(|(_, file)| &*file.package == package) {
-            if let Some(id) = in_top(file) {
-                return Some(id);
-            }
+        let here = edited.as_ref().filter(|(_, file)| &*file.package == package);
+        if let Some(id) = here.and_then(|(_, file)| in_top(file)) {
+            return Some(id);
         }
         let index = self.packages.get(package).and_then(|types| types.get(name)).copied();
         let is_replaced = edited.is_some_and(|(replaced, _)| replaced.is_some() && replaced == index);
@@ -292,7 +296,6 @@ fn class_of(
         binary,
         kind: declared.kind,
         is_static: declared.is_static,
-        access: declared.access,
         outer,
         parameters: declared.parameters,
         supers: declared.supers,

@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::call::Callee;
 use super::class::{ClassId, Home, Member};
 use super::expression::{Bindings, Meaning};
 use super::inheritance::Place as TypePlace;
 use super::outline::{declared_kind, type_of_parameter};
 use super::scope::{Entry, Scope};
-use super::store::Store;
 use super::types::Type;
 use super::written::{Written, n_dimensions};
 use crate::intelligence::{Definition, Place};
@@ -32,7 +30,9 @@ impl<'t> Scope<'t> {
         let name = self.text_of(node);
         let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
         match parent.kind() {
-            "method_invocation" if is_field("name") => self.callee(parent).map(|callee| Symbol::Member(callee.id, callee.member)),
+            "method_invocation" if is_field("name") => {
+                self.callee(parent).map(|callee| Symbol::Member(callee.id, callee.member))
+            }
             "field_access" if is_field("field") => self.member_symbol(&self.left_meaning(parent), name),
             "method_reference" if parent.named_child(0) != Some(node) => {
                 self.member_symbol(&self.meaning(parent.named_child(0)?, &Bindings::new()), name)
@@ -162,7 +162,8 @@ impl<'t> Scope<'t> {
                 Some(Definition { name, place: Place::Repository { path: path.to_owned(), span } })
             }
             Symbol::Member(id, member) => {
-                let name = if member.name.is_empty() { self.store.class(*id).name.clone() } else { member.name.clone() };
+                let name =
+                    if member.name.is_empty() { self.store.class(*id).name.clone() } else { member.name.clone() };
                 let place = self.place_of(*id, &member.name_span, path)?;
                 Some(Definition { name: name.to_string(), place })
             }
@@ -196,7 +197,7 @@ impl<'t> Scope<'t> {
         let (&node, above) = self.path.split_last()?;
         let &parent = above.last()?;
         let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
-        let none = Bindings::new();
+        let bindings = Bindings::new();
         let expression = match parent.kind() {
             "method_invocation" if is_field("name") => parent,
             "field_access" if is_field("field") => parent,
@@ -208,7 +209,7 @@ impl<'t> Scope<'t> {
         if matches!(parent.kind(), "method_declaration" | "annotation_type_element_declaration") && is_field("name") {
             return parent.child_by_field_name("type").map(|written| self.written(written));
         }
-        let found = match self.meaning(expression, &none) {
+        let found = match self.meaning(expression, &bindings) {
             Meaning::Value(found) => found,
             Meaning::Static(id) => Type::raw(id),
             _ => match self.symbol()? {
@@ -229,9 +230,12 @@ impl<'t> Scope<'t> {
             _ => parent,
         };
         let written = match declaration.kind() {
-            "formal_parameter" | "spread_parameter" | "catch_formal_parameter" => type_of_parameter(declaration, self.text),
+            "formal_parameter" | "spread_parameter" | "catch_formal_parameter" => {
+                type_of_parameter(declaration, self.text)
+            }
             _ => {
-                let written = declaration.child_by_field_name("type").or_else(|| declaration.child_by_field_name("right"));
+                let written =
+                    declaration.child_by_field_name("type").or_else(|| declaration.child_by_field_name("right"));
                 Written::of(written?, self.text).with_dimensions(n_dimensions(parent, self.text))
             }
         };
@@ -249,23 +253,15 @@ impl<'t> Scope<'t> {
 pub(super) fn is_declared_name(parent: Node<'_>, node: Node<'_>) -> bool {
     let is_field = |field: &str| parent.child_by_field_name(field) == Some(node);
     match parent.kind() {
-        "formal_parameter" | "catch_formal_parameter" | "resource" | "enhanced_for_statement" | "instanceof_expression"
+        "formal_parameter"
+        | "catch_formal_parameter"
+        | "resource"
+        | "enhanced_for_statement"
+        | "instanceof_expression"
         | "variable_declarator" => is_field("name"),
         "lambda_expression" => is_field("parameters"),
         "inferred_parameters" => true,
         "type_pattern" | "record_pattern_component" => parent.named_child(1) == Some(node),
         _ => false,
     }
-}
-
-impl Callee {
-    /// Returns whether the callee is declared in the repository.
-    pub(super) fn is_own(&self) -> bool {
-        self.class.home != Home::Library
-    }
-}
-
-/// Returns whether the library declares a type.
-pub(super) fn is_library(store: &Store<'_>, id: ClassId) -> bool {
-    store.class(id).home == Home::Library
 }

@@ -1,6 +1,5 @@
 //! Types that names have been resolved to, and how they are written.
 
-use std::fmt::Write;
 use std::rc::Rc;
 
 use super::class::ClassId;
@@ -177,9 +176,7 @@ impl Type {
                 }
                 text.push_str(&class.binary.replace('$', "."));
                 for (index, argument) in arguments.as_slice().iter().enumerate() {
-                    let separator = if index == 0 { "<" } else { ", " };
-                    // Writing to a string does not fail.
-                    let _ = text.write_str(separator);
+                    text.push_str(if index == 0 { "<" } else { ", " });
                     argument.write(store, text);
                 }
                 if !arguments.as_slice().is_empty() {

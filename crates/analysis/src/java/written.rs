@@ -51,7 +51,7 @@ impl Written {
             }
             "wildcard" => {
                 let bound = node.named_children(&mut cursor).filter(|child| is_type(child.kind())).last();
-                bound.map(|child| Self::at_depth(child, text, depth + 1)).unwrap_or_else(|| Self::named("Object"))
+                bound.map_or_else(|| Self::named("Object"), |child| Self::at_depth(child, text, depth + 1))
             }
             "generic_type" => {
                 let mut written = Self::default();
@@ -74,7 +74,7 @@ impl Written {
 
     /// Writes the type as code does, nesting with dots; depth is bounded by that of reading.
     pub(super) fn display(&self) -> String {
-        let mut text = self.name.replace('$', ".");
+        let mut text = self.name.strip_prefix("java.lang.").unwrap_or(&self.name).replace('$', ".");
         if !self.arguments.is_empty() {
             let arguments: Vec<String> = self.arguments.iter().map(Self::display).collect();
             text = format!("{text}<{}>", arguments.join(", "));

@@ -7,8 +7,8 @@ use ruff_python_ast::{self as ast, AnyNodeRef, Expr};
 use ruff_text_size::{TextRange, TextSize};
 use ty_python_core::ProgramFile;
 use ty_python_core::definition::{Definition, DefinitionKind};
-use ty_python_semantic::{Db, HasType, SemanticModel};
 use ty_python_semantic::types::ProgramEnvironment;
+use ty_python_semantic::{Db, HasType, SemanticModel};
 
 use super::members;
 use super::roots::Search;
@@ -76,11 +76,20 @@ fn target<'db>(db: &'db dyn Db, parameter: Definition<'db>) -> Option<Target<'db
     } else {
         node.name.to_string()
     };
-    (!is_method || position != Some(0)).then_some(Target { function: definition, name: called, parameter: name, position, is_method })
+    (!is_method || position != Some(0)).then_some(Target {
+        function: definition,
+        name: called,
+        parameter: name,
+        position,
+        is_method,
+    })
 }
 
 fn is_static(function: &ast::StmtFunctionDef) -> bool {
-    function.decorator_list.iter().any(|decorator| decorator.expression.as_name_expr().is_some_and(|name| name.id.as_str() == "staticmethod"))
+    function
+        .decorator_list
+        .iter()
+        .any(|decorator| decorator.expression.as_name_expr().is_some_and(|name| name.id.as_str() == "staticmethod"))
 }
 
 /// Returns what one call passes for the parameter, if it is a call of the function.
@@ -105,7 +114,11 @@ fn argument(db: &dyn Db, file: ProgramFile<'_>, called: &CalledName, target: &Ta
     if !may_call(db, file, call, target) {
         return None;
     }
-    let named = call.arguments.keywords.iter().find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == target.parameter));
+    let named = call
+        .arguments
+        .keywords
+        .iter()
+        .find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == target.parameter));
     if let Some(named) = named {
         return Some(named.value.clone());
     }

@@ -7,12 +7,12 @@ use ty_python_core::{ProgramFile, global_scope};
 use ty_python_semantic::types::Type;
 use ty_python_semantic::{Db, HasType};
 
+use super::arguments;
 use super::members::{self, Names};
 use super::names::{scope_names, visible_names};
+use super::roots::{Root, Search};
 use super::spot::{Argument, Spot, spot};
 use super::view::{PLACEHOLDER, View};
-use super::arguments;
-use super::roots::{Root, Search};
 use crate::intelligence::{Origin, Suggestion};
 
 /// Returns what may stand at the view's caret, whatever is typed of it; nearest origin first, then by name.

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use repo::{Language, Repository};
 use ruff_db::files::{File, FileRootKind, Files, system_path_to_file};
 use ruff_db::source::{SourceText, source_text};
 use ruff_db::system::{InMemorySystem, MemoryFileSystem, System, SystemPathBuf};
@@ -18,6 +17,8 @@ use ty_python_core::program::{Program, ProgramSettings};
 use ty_python_core::{Db as CoreDb, ProgramFile};
 use ty_python_semantic::lint::{LintRegistry, RuleSelection};
 use ty_python_semantic::{AnalysisSettings, Db, PythonVersionWithSource, check_file_unwrap, default_lint_registry};
+
+use super::Texts;
 
 /// The directory in memory that stands for the repository's root.
 pub(super) const ROOT: &str = "/repository";
@@ -48,19 +49,15 @@ pub(super) struct Edit {
 }
 
 impl Database {
-    /// Takes the Python files of `repository` for which `text_of` gives a text.
-    pub(super) fn new<'text>(
-        repository: &'text Repository,
-        text_of: impl Fn(&'text repo::SourceFile) -> &'text str,
-    ) -> Self {
+    /// Takes the Python files of a repository, texts by paths.
+    pub(super) fn new(texts: &Texts) -> Self {
         let system = InMemorySystem::from_memory_fs(MemoryFileSystem::new());
-        let python = || repository.files().iter().filter(|file| file.language == Language::Python);
         // A path that is the directory of another one cannot be written; that file is left out.
-        let _left_out =
-            python().filter(|file| system.fs().write_file_all(path_of(&file.path), text_of(file)).is_err()).count();
+        let write = |(path, text): (&String, &Arc<str>)| system.fs().write_file_all(path_of(path), &**text).is_err();
+        let _left_out = texts.iter().filter(|file| write(*file)).count();
         let _exists = system.fs().create_directory_all(ROOT);
         let vendored = ty_vendored::file_system().clone();
-        let paths: Vec<&str> = python().map(|file| file.path.as_str()).collect();
+        let paths: Vec<&str> = texts.keys().map(String::as_str).collect();
         let settings = settings(&paths, &system, &vendored);
         let rules = RuleSelection::from_registry(default_lint_registry());
         let analysis = AnalysisSettings { respect_type_ignore_comments: false, ..AnalysisSettings::default() };

@@ -46,12 +46,7 @@ pub(super) fn word(view: &View<'_>) -> Option<Range<usize>> {
     Caret::new("", view.text.into(), view.byte).word()
 }
 
-fn targets<'db>(
-    model: &SemanticModel<'db>,
-    covering: &CoveringNode<'_>,
-    word: &str,
-    end: usize,
-) -> Vec<Target<'db>> {
+fn targets<'db>(model: &SemanticModel<'db>, covering: &CoveringNode<'_>, word: &str, end: usize) -> Vec<Target<'db>> {
     let known = match covering.node() {
         AnyNodeRef::ExprName(name) => definitions_for_name(model, name.id.as_str(), name.into(), FOLLOW),
         AnyNodeRef::Identifier(identifier) => return identifier_targets(model, covering, identifier, word, end),
@@ -82,7 +77,8 @@ fn identifier_targets<'db>(
             known
         }
         [AnyNodeRef::Alias(alias), ..] => {
-            let dotted = if alias.name.range == identifier.range { up_to(identifier, end) } else { alias.name.as_str() };
+            let dotted =
+                if alias.name.range == identifier.range { up_to(identifier, end) } else { alias.name.as_str() };
             return module_target(model, dotted, 0);
         }
         [AnyNodeRef::StmtImportFrom(import), ..] => return module_target(model, up_to(identifier, end), import.level),
@@ -124,7 +120,9 @@ fn in_annotation<'db>(
     word: &Range<usize>,
 ) -> Vec<Target<'db>> {
     let literal = covering.ancestors().find_map(AnyNodeRef::expr_string_literal);
-    let Some((parsed, inner)) = literal.and_then(|literal| model.enter_string_annotation(literal)) else { return Vec::new() };
+    let Some((parsed, inner)) = literal.and_then(|literal| model.enter_string_annotation(literal)) else {
+        return Vec::new();
+    };
     let root = AnyNodeRef::from(parsed.syntax());
     let Some(range) = range_of(word).filter(|range| root.range().contains_range(*range)) else { return Vec::new() };
     let covering = covering_node(root, range);

@@ -24,7 +24,7 @@ pub(super) fn headers(view: &View<'_>) -> Vec<Header> {
     let (start, end) = word(view).map_or((view.byte, view.byte), |word| (word.start, word.end));
     let Some(covering) = view.covering(start, end) else { return Vec::new() };
     let model = view.model();
-    let node = covering.ancestors().find(|node| node.as_expr_ref().is_some()).unwrap_or(view.syntax().into());
+    let node = covering.ancestors().find_map(|node| within(node, start)).unwrap_or(view.syntax().into());
     let Some(innermost) = model.scope(node) else { return Vec::new() };
     let scopes = Scopes::new(view, innermost);
     // One order for what comes out of a hash map.
@@ -42,6 +42,14 @@ pub(super) fn headers(view: &View<'_>) -> Vec<Header> {
     }
     found.sort_by_key(|(depth, _)| *depth);
     found.into_iter().map(|(_, header)| header).collect()
+}
+
+/// Returns a node of the scope that holds `start`, if `node` tells it: an expression, or a parameter of the function
+/// whose body has none there.
+fn within(node: AnyNodeRef<'_>, start: usize) -> Option<AnyNodeRef<'_>> {
+    let AnyNodeRef::StmtFunctionDef(function) = node else { return node.as_expr_ref().map(|_| node) };
+    let parameter = function.parameters.iter_non_variadic_params().next()?;
+    (function.parameters.end().to_usize() < start).then_some(AnyNodeRef::ParameterWithDefault(parameter))
 }
 
 /// The scopes whose names are visible at the caret, the innermost first.
@@ -108,7 +116,9 @@ fn declaration<'db>(
             format!("{name} = {}", source.line(assignment.value(&source.module).range()))
         }
         DefinitionKind::Parameter(_) => parameter(source, model, binding, name, member.ty),
-        DefinitionKind::Import(_) => format!("import {}", source.line(binding.kind(source.db).target_range(&source.module))),
+        DefinitionKind::Import(_) => {
+            format!("import {}", source.line(binding.kind(source.db).target_range(&source.module)))
+        }
         DefinitionKind::ImportFrom(import) => imported(source, model, name, member.ty).unwrap_or_else(|| {
             let (from, alias) = (import.import(&source.module), import.alias(&source.module));
             let module = from.module.as_ref().map_or("", |module| module.as_str());
@@ -151,14 +161,9 @@ fn parameter<'db>(
     }
 }
 
-/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type says
-/// nothing of what it is.
-fn imported<'db>(
-    source: &Source<'db>,
-    model: &SemanticModel<'db>,
-    name: &str,
-    ty: Type<'db>,
-) -> Option<String> {
+/// What is imported is declared where it is defined, here under the name that it is imported as; `None` if its type
+/// says nothing of what it is.
+fn imported<'db>(source: &Source<'db>, model: &SemanticModel<'db>, name: &str, ty: Type<'db>) -> Option<String> {
     let value = || match ty {
         Type::SpecialForm(_) | Type::KnownInstance(_) => None,
         _ => spell(model, ty).map(|spelled| format!("{name}: {}", spelling::widen(&spelled))),
@@ -176,7 +181,9 @@ fn imported<'db>(
             let DefinitionKind::Class(class) = binding.kind(source.db) else { return None };
             Some(there.class(class.node(&there.module), name))
         }
-        (Type::ModuleLiteral(_), Defined::Module(module)) => Some(format!("import {} as {name}", module.name(source.db))),
+        (Type::ModuleLiteral(_), Defined::Module(module)) => {
+            Some(format!("import {} as {name}", module.name(source.db)))
+        }
         _ => value(),
     }
 }

@@ -11,8 +11,8 @@ use ruff_python_ast::find_node::covering_node;
 use ty_python_core::definition::{Definition, DefinitionKind};
 use ty_python_core::scope::{FileScopeId, NodeWithScopeRef, ScopeId};
 use ty_python_core::{ProgramFile, attribute_scopes, semantic_index};
-use ty_python_semantic::types::ide_support::{TypeHierarchyClass, definitions_for_name, type_hierarchy_supertypes};
 use ty_python_semantic::types::ProgramEnvironment;
+use ty_python_semantic::types::ide_support::{TypeHierarchyClass, definitions_for_name, type_hierarchy_supertypes};
 use ty_python_semantic::{Db, HasType, ImportAliasResolution, ResolvedDefinition, SemanticModel};
 
 use super::names::{module_names, scope_names};
@@ -136,7 +136,11 @@ pub(super) fn class_around<'db>(
 
 /// Returns how a class or the nearest of its ancestors that has a member `name` defines it.
 pub(super) fn definitions<'db>(db: &'db dyn Db, class: Definition<'db>, name: &str) -> Vec<Definition<'db>> {
-    lineage(db, class).iter().map(|class| own_definitions(db, *class, name)).find(|found| !found.is_empty()).unwrap_or_default()
+    lineage(db, class)
+        .iter()
+        .map(|class| own_definitions(db, *class, name))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
 }
 
 fn own_definitions<'db>(db: &'db dyn Db, class: Definition<'db>, name: &str) -> Vec<Definition<'db>> {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use ruff_db::parsed::parsed_module;
+use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use ty_module_resolver::{ImportingFile, KnownModule, resolve_module};
 use ty_python_core::scope::{FileScopeId, ScopeId, ScopeKind};
@@ -54,8 +55,41 @@ pub(super) fn scope_names<'db>(db: &'db dyn Db, scope: ScopeId<'db>) -> Vec<Scop
         *is_exported |= exported;
     }
     names.remove(PLACEHOLDER);
+    if is_stub && id.is_global() {
+        for listed in listed_names(module.suite()) {
+            names.entry(listed).and_modify(|(_, is_exported)| *is_exported = true);
+        }
+    }
     let name = |(name, (first, is_exported)): (&str, _)| ScopeName { name: name.to_owned(), first, is_exported };
     names.into_iter().map(name).collect()
+}
+
+/// Returns the names that a module lists in `__all__`, as far as they are written out.
+fn listed_names(body: &[ast::Stmt]) -> Vec<&str> {
+    let is_all = |target: &ast::Expr| target.as_name_expr().is_some_and(|name| name.id.as_str() == "__all__");
+    let mut open = vec![body];
+    let mut names = Vec::new();
+    while let Some(statements) = open.pop() {
+        for statement in statements {
+            let value = match statement {
+                ast::Stmt::Assign(assign) if assign.targets.iter().any(is_all) => &*assign.value,
+                ast::Stmt::AugAssign(assign) if is_all(&assign.target) => &*assign.value,
+                ast::Stmt::If(branch) => {
+                    open.push(&branch.body);
+                    open.extend(branch.elif_else_clauses.iter().map(|clause| &*clause.body));
+                    continue;
+                }
+                _ => continue,
+            };
+            let elements = match value {
+                ast::Expr::List(list) => &*list.elts,
+                ast::Expr::Tuple(tuple) => &*tuple.elts,
+                _ => &[],
+            };
+            names.extend(elements.iter().filter_map(|element| Some(element.as_string_literal_expr()?.value.to_str())));
+        }
+    }
+    names
 }
 
 /// Returns the names that other modules see in a file, sorted.

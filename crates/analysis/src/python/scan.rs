@@ -53,7 +53,8 @@ impl<'text> Scan<'text> {
             b',' => Token::Comma,
             b'(' | b'[' | b'{' => self.push(Open::Bracket(closing(byte))),
             b')' | b']' | b'}' => self.close(byte),
-            b'#' => {
+            // In a formatted string, a number sign can belong to the format.
+            b'#' if !matches!(self.open[..], [.., Open::Formatted { .. }, Open::Bracket(_)]) => {
                 self.skip_while(|byte| byte != b'\n');
                 return self.next_after_comment();
             }
@@ -169,19 +170,32 @@ fn is_word(byte: u8) -> bool {
     byte == b'_' || byte >= 0x80 || byte.is_ascii_alphanumeric()
 }
 
-/// Returns a bound on how deep an expression of the text can nest: the most tokens from the beginning of a statement,
-/// leaving out what a comma or a closing bracket has ended.
-pub(super) fn nesting(text: &str) -> usize {
+/// How much a text has of what ty's work grows with, by counting words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    /// A bound on how deep an expression can nest: the most tokens from the beginning of a statement, leaving out what
+    /// a comma or a closing bracket has ended.
+    pub(super) nesting: usize,
+    pub(super) n_statements: usize,
+    pub(super) n_functions: usize,
+    pub(super) n_classes: usize,
+    /// The most branches between the beginnings of two functions.
+    pub(super) n_branches: usize,
+}
+
+/// Measures a text.
+pub(super) fn size(text: &str) -> Size {
     let mut scan = Scan::new(text);
+    let mut size = Size::default();
     let mut ended = vec![0_usize];
-    let (mut depth, mut deepest) = (0, 0);
+    let (mut depth, mut n_branches) = (0, 0);
+    let mut start = 0;
     while let Some(token) = scan.next() {
         // A token can drop what is open: the end of a line closes a formatted string, for one.
         while ended.len() > scan.open.len() + 1 {
             depth -= ended.pop().unwrap_or(0);
         }
-        let last = ended.last_mut();
-        match (token, last) {
+        match (token, ended.last_mut()) {
             (Token::Comma | Token::End, Some(last)) => depth -= std::mem::take(last),
             (Token::Fold, _) | (_, None) => {}
             (_, Some(last)) => {
@@ -189,12 +203,25 @@ pub(super) fn nesting(text: &str) -> usize {
                 depth += 1;
             }
         }
-        if token == Token::Opening {
-            ended.push(0);
+        match token {
+            Token::Opening => ended.push(0),
+            Token::End => size.n_statements += 1,
+            _ => {}
         }
-        deepest = deepest.max(depth);
+        match text.as_bytes()[start..scan.at].trim_ascii_start() {
+            b"def" => {
+                size.n_functions += 1;
+                n_branches = 0;
+            }
+            b"class" => size.n_classes += 1,
+            b"if" | b"elif" | b"while" | b"for" | b"except" | b"with" | b"case" | b"and" | b"or" => n_branches += 1,
+            _ => {}
+        }
+        start = scan.at;
+        size.nesting = size.nesting.max(depth);
+        size.n_branches = size.n_branches.max(n_branches);
     }
-    deepest
+    size
 }
 
 /// Returns how many blocks stand within each other at most, by indentation.
@@ -244,7 +271,9 @@ fn is_closed(text: &str, byte: usize, n_open: usize) -> bool {
     loop {
         let rest = text[byte + scan.at..].trim_start_matches([' ', '\t']);
         let begins_line = scan.at > 0 && scan.bytes[scan.at - 1] == b'\n';
-        if begins_line && ["def ", "class ", "async def ", "@", "import ", "from "].iter().any(|word| rest.starts_with(word)) {
+        if begins_line
+            && ["def ", "class ", "async def ", "@", "import ", "from "].iter().any(|word| rest.starts_with(word))
+        {
             return false;
         }
         let at = scan.at;

@@ -46,9 +46,7 @@ pub(super) fn spot<'a>(view: &View<'_>, covering: &'a CoveringNode<'a>) -> Spot<
             let scope = scope_of(view, ExprRef::Name(name), covering);
             Spot::Name(scope, argument(covering))
         }
-        (AnyNodeRef::Identifier(_), Some(AnyNodeRef::ExprAttribute(attribute))) => {
-            Spot::Attribute(attribute)
-        }
+        (AnyNodeRef::Identifier(_), Some(AnyNodeRef::ExprAttribute(attribute))) => Spot::Attribute(attribute),
         (AnyNodeRef::Identifier(_), Some(AnyNodeRef::Keyword(keyword))) => {
             Spot::Name(scope_of(view, ExprRef::from(&keyword.value), covering), argument(covering))
         }

@@ -39,7 +39,9 @@ pub(super) fn expected_type(view: &View<'_>) -> Option<String> {
 pub(super) fn reachable_types(view: &View<'_>) -> Vec<TypeDefinition> {
     let model = view.model();
     let expected = expected::expectation(view).and_then(|expected| match expected {
-        Expectation::Known(ty) | Expectation::Comparable(ty) => spell(&model, ty).map(|_| ty),
+        Expectation::Known(ty) | Expectation::Comparable(ty) | Expectation::Element(ty, _) => {
+            spell(&model, ty).map(|_| ty)
+        }
         Expectation::Spelled(_) => None,
     });
     let known = expected.or_else(|| inferred(view)).map(|ty| reachable::classes(view.db, &model, ty));
@@ -120,7 +122,8 @@ fn named<'db>(
     end: usize,
 ) -> Option<Type<'db>> {
     let around: Vec<AnyNodeRef<'_>> = covering.ancestors().skip(1).take(3).collect();
-    let binds = |node| semantic_index(model.db(), model.program_file()).try_definitions(node).is_some_and(|it| it.len() == 1);
+    let binds =
+        |node| semantic_index(model.db(), model.program_file()).try_definitions(node).is_some_and(|it| it.len() == 1);
     match around.as_slice() {
         [AnyNodeRef::ExprAttribute(attribute), ..] => attribute.inferred_type(model),
         [AnyNodeRef::Keyword(_), _, AnyNodeRef::ExprCall(call)] => {
@@ -132,7 +135,8 @@ fn named<'db>(
             model.resolve_module_type(Some(up_to(identifier, end)), import.level)
         }
         [AnyNodeRef::Alias(alias), AnyNodeRef::StmtImport(_), ..] => {
-            let dotted = if alias.name.range == identifier.range { up_to(identifier, end) } else { alias.name.as_str() };
+            let dotted =
+                if alias.name.range == identifier.range { up_to(identifier, end) } else { alias.name.as_str() };
             model.resolve_module_type(Some(dotted), 0)
         }
         [node @ AnyNodeRef::Alias(alias), ..] if binds(*node) => alias.inferred_type(model),

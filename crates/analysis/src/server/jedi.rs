@@ -73,12 +73,6 @@ impl JediWorker {
         &self.tool.usage
     }
 
-    /// Returns the processor time of all the worker's processes so far.
-    #[must_use]
-    pub fn cpu(&self) -> Duration {
-        self.tool.cpu()
-    }
-
     fn ask(&mut self, method: &str, path: &str, text: String, mut parameters: Value) -> Result<Value> {
         self.tool.usage.n_questions += 1;
         if !self.tool.is_running() {
@@ -89,7 +83,7 @@ impl JediWorker {
             parameters["text"] = text.as_str().into();
             self.sent = Some((path.to_owned(), text));
         }
-        let answer = self.request(method, parameters, self.tool.limits.deadline);
+        let answer = self.tool.ask(|connection, deadline| connection.request(method, parameters, deadline, &mut Deaf));
         if answer.is_err() {
             // The worker may have failed before it took the text.
             self.sent = None;
@@ -100,16 +94,14 @@ impl JediWorker {
     fn start(&mut self) -> Result<()> {
         self.sent = None;
         self.tool.start()?;
-        let started = self.request("start", json!({}), self.tool.limits.start_deadline);
+        let started = self.tool.talk(self.tool.limits.start_deadline, |connection, deadline| {
+            connection.request("start", json!({}), deadline, &mut Deaf)
+        });
         if started.is_err() {
             // One that lacks Jedi still runs, but knows nothing.
             self.tool.stop();
         }
         started.map(drop)
-    }
-
-    fn request(&mut self, method: &str, parameters: Value, patience: Duration) -> Result<Value> {
-        self.tool.talk(patience, |connection, deadline| connection.request(method, parameters, deadline, &mut Deaf))
     }
 
     /// Asks about the caret's own text.
@@ -158,6 +150,10 @@ impl JediWorker {
 impl CodeIntelligence for JediWorker {
     fn name(&self) -> &str {
         &self.tool.name
+    }
+
+    fn outside_cpu_seconds(&self) -> f64 {
+        self.tool.cpu().as_secs_f64()
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {

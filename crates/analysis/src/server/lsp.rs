@@ -107,12 +107,6 @@ impl LanguageServer {
         &self.tool.usage
     }
 
-    /// Returns the processor time of all the server's processes so far.
-    #[must_use]
-    pub fn cpu(&self) -> Duration {
-        self.tool.cpu()
-    }
-
     /// Returns where the type of the identifier that the caret touches is defined.
     ///
     /// # Errors
@@ -160,8 +154,8 @@ impl LanguageServer {
     }
 
     fn request(&mut self, method: &str, parameters: Value) -> Result<Value> {
-        let (patience, ears) = (self.tool.limits.deadline, &mut self.ears);
-        self.tool.talk(patience, |connection, deadline| connection.request(method, parameters, deadline, ears))
+        let ears = &mut self.ears;
+        self.tool.ask(|connection, deadline| connection.request(method, parameters, deadline, ears))
     }
 
     /// Shows a text to the server as the file at `path`, starting the server if it is not running.
@@ -227,7 +221,7 @@ impl LanguageServer {
         }
         let version = self.document.as_ref().map_or(0, |document| document.version);
         let ears = &mut self.ears;
-        self.tool.talk(self.tool.limits.deadline, |connection, deadline| {
+        self.tool.ask(|connection, deadline| {
             connection.listen(deadline, ears, |ears| ears.diagnostics(uri, version).is_some())?;
             // Without a version they may be those of the text before; the last ones count.
             while ears.diagnostics(uri, version).is_some_and(|published| !published.is_versioned) {
@@ -246,6 +240,10 @@ impl LanguageServer {
 impl CodeIntelligence for LanguageServer {
     fn name(&self) -> &str {
         &self.tool.name
+    }
+
+    fn outside_cpu_seconds(&self) -> f64 {
+        self.tool.cpu().as_secs_f64()
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {

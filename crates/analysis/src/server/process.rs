@@ -70,12 +70,19 @@ struct State {
     end: Option<End>,
     cpu: Duration,
     last_words: Vec<u8>,
+    /// There are no more words.
+    is_silent: bool,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // The state stays whole whatever a thread died of.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        self.state().is_stopped = true;
+        self.changed.notify_all();
     }
 }
 
@@ -110,6 +117,11 @@ impl Process {
         if self.shared.state().end.is_some() { before } else { before.max(Tree::of(self.id).cpu()) }
     }
 
+    /// Returns whether the program is not running any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.shared.state().end.is_some()
+    }
+
     /// Returns the last line of the standard error that is not blank, empty if there is none.
     pub(super) fn last_words(&self) -> String {
         let state = self.shared.state();
@@ -119,17 +131,20 @@ impl Process {
 
     /// Waits a moment for the program to end by itself, then ends it, and tells why it is not running any more.
     pub(super) fn finish(&mut self) -> End {
-        let waiting = |state: &mut State| state.end.is_none();
-        let state = self.shared.state();
-        drop(self.shared.changed.wait_timeout_while(state, GRACE, waiting));
+        let wait = |waiting: fn(&mut State) -> bool| {
+            drop(self.shared.changed.wait_timeout_while(self.shared.state(), GRACE, |state| waiting(state)));
+        };
+        wait(|state| state.end.is_none());
+        self.shared.stop();
+        // A child that left the tree may hold the standard error open.
+        wait(|state| state.end.is_none() || !state.is_silent);
         self.stop();
         self.shared.state().end.clone().unwrap_or(End::Stopped)
     }
 
     /// Ends the program and all it started.
     pub(super) fn stop(&mut self) {
-        self.shared.state().is_stopped = true;
-        self.shared.changed.notify_all();
+        self.shared.stop();
         if let Some(watcher) = self.watcher.take() {
             // A watcher that died has nothing left to say.
             watcher.join().unwrap_or_default();
@@ -230,9 +245,11 @@ fn pid(id: u32) -> Pid {
 
 fn keep_last_words(mut stderr: ChildStderr, shared: &Shared) {
     let mut buffer = [0; LAST_WORDS_BYTES];
-    while let Ok(length) = stderr.read(&mut buffer) {
+    loop {
+        let length = stderr.read(&mut buffer).unwrap_or_default();
         if length == 0 {
-            return;
+            shared.state().is_silent = true;
+            return shared.changed.notify_all();
         }
         let mut state = shared.state();
         state.last_words.extend_from_slice(&buffer[..length]);

@@ -42,7 +42,7 @@ impl fmt::Display for Program {
     }
 }
 
-/// What a tool is really kept from.
+/// What a tool is really kept from. It may read whatever the user may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protection {
     /// It reaches no network.

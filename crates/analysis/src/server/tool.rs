@@ -24,6 +24,8 @@ pub(super) struct Tool {
     framing: Framing,
     running: Option<(Process, Connection<ChildStdin>)>,
     n_starts: u64,
+    /// It has answered no question since it was started.
+    is_cold: bool,
     /// Processor time of the processes that are over.
     cpu_before: Duration,
 }
@@ -40,7 +42,18 @@ impl Tool {
         let sandbox = Sandbox::new(repository, limits.memory_bytes_max)
             .map_err(|source| Error::Start { command: program.to_string(), source })?;
         let (usage, cpu_before) = (Usage::default(), Duration::ZERO);
-        Ok(Self { name, limits, sandbox, usage, program, framing, running: None, n_starts: 0, cpu_before })
+        Ok(Self {
+            name,
+            limits,
+            sandbox,
+            usage,
+            program,
+            framing,
+            running: None,
+            n_starts: 0,
+            is_cold: true,
+            cpu_before,
+        })
     }
 
     /// Returns the processor time of all the tool's processes so far.
@@ -48,14 +61,19 @@ impl Tool {
         self.cpu_before + self.running.as_ref().map_or(Duration::ZERO, |(process, _)| process.cpu())
     }
 
-    pub(super) fn is_running(&self) -> bool {
+    /// Returns whether the tool can be talked to; one that ended since the last question cannot.
+    pub(super) fn is_running(&mut self) -> bool {
+        if self.running.as_ref().is_some_and(|(process, _)| process.is_over()) {
+            self.stop();
+        }
         self.running.is_some()
     }
 
     /// Starts the tool if it is not running.
     pub(super) fn start(&mut self) -> Result<()> {
-        if self.running.is_none() {
+        if !self.is_running() {
             self.n_starts += 1;
+            self.is_cold = true;
             self.usage.n_restarts = self.n_starts - 1;
             let started = self.try_start();
             let failed = started.map_err(|source| Error::Start { command: self.program.to_string(), source });
@@ -68,6 +86,21 @@ impl Tool {
         let launch = self.sandbox.launch(&self.program)?;
         let (process, stdin, stdout) = Process::start(&launch, self.limits.memory_bytes_max)?;
         Ok((process, Connection::new(stdin, stdout, self.framing)?))
+    }
+
+    /// Puts a question to the running tool.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the tool was not [started](Self::start).
+    pub(super) fn ask<T>(
+        &mut self,
+        talk: impl FnOnce(&mut Connection<ChildStdin>, Instant) -> std::result::Result<T, Fault>,
+    ) -> Result<T> {
+        let patience = if self.is_cold { self.limits.start_deadline } else { self.limits.deadline };
+        let answer = self.talk(patience, talk);
+        self.is_cold &= answer.is_err();
+        answer
     }
 
     /// Talks to the running tool for at most `patience`. A tool that breaks off is ended.
@@ -153,8 +186,7 @@ mod tests {
 
     fn ask(tool: &mut Tool) -> Result<Value> {
         tool.start()?;
-        let patience = tool.limits.deadline;
-        tool.talk(patience, |connection, deadline| connection.request("ask", json!({}), deadline, &mut Deaf))
+        tool.ask(|connection, deadline| connection.request("ask", json!({}), deadline, &mut Deaf))
     }
 
     fn third_error(tool: &mut Tool) -> String {
@@ -187,6 +219,17 @@ mod tests {
         let before = tool.cpu();
         ask(&mut tool).unwrap();
         assert!(tool.cpu() >= before);
+    }
+
+    #[test]
+    fn a_tool_that_ended_since_is_started_again() {
+        let mut tool = tool("read x; echo '{\"id\":1,\"result\":1}'", 1 << 30);
+        ask(&mut tool).unwrap();
+        while tool.is_running() {
+            std::thread::yield_now();
+        }
+        assert_eq!(ask(&mut tool).unwrap(), json!(1));
+        assert_eq!(tool.usage.to_string(), "0 questions, 1 restarts, 0 incomplete, 0 failures");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Row {
     pub reciprocal_rank: f64,
     /// Share of the questions whose identifier stands among the first ten in locality order.
     pub in_first_ten: f64,
-    /// Questions without an answer.
+    /// Questions without an answer, in the row of all kinds.
     pub failures: usize,
     /// Calls per second of CPU time, over all kinds; `None` in the row of one kind.
     pub calls_per_cpu_second: Option<f64>,
@@ -93,7 +93,7 @@ fn summary(tool: &str, chosen: &[usize], answers: &[Answer], reference: Option<&
         recall,
         list_mean: share(lengths.iter().sum(), n),
         list_p95: lengths.get((n * 95 / 100).min(n.saturating_sub(1))).copied().unwrap_or(0),
-        reciprocal_rank: ranks.iter().map(|&rank| 1.0 / rank as f64).sum::<f64>() / n.max(1) as f64,
+        reciprocal_rank: ranks.iter().fold(0.0, |sum, &rank| sum + 1.0 / rank as f64) / n.max(1) as f64,
         in_first_ten: share(ranks.iter().filter(|&&rank| rank <= 10).count(), n),
         failures: 0,
         calls_per_cpu_second: None,

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use repo::Repository;
 
 use crate::caret::Caret;
+use crate::intelligence::CodeIntelligence;
 use crate::python::view::{self, View};
 use crate::python::{PythonEngine, checks, definitions, headers, types};
 
@@ -40,8 +41,37 @@ fn carets_at_the_ends_are_survived() {
     }
 }
 
+#[test]
+fn answers_do_not_depend_on_earlier_carets() {
+    let source = |path: &str, text: &str| repo::SourceFile {
+        path: path.into(),
+        language: repo::Language::Python,
+        text: text.into(),
+    };
+    let files = vec![source("a.py", "def f(x: int) -> str: ...\n"), source("b.py", "from a import f\ny = f(1)\n")];
+    let repository = Repository::new("fixture", files);
+    let answer = |engine: &mut PythonEngine, path: &str, text: &str, byte: usize| {
+        let caret = Caret::new(path, text.into(), byte);
+        let found = (engine.definitions(&caret).unwrap(), engine.inferred_type(&caret).unwrap());
+        let wanted = (engine.expected_type(&caret).unwrap(), engine.reachable_types(&caret).unwrap());
+        (found, wanted, engine.headers(&caret).unwrap(), engine.diagnostics(path, text).unwrap())
+    };
+    let questions = [
+        ("b.py", "from a import f\ny = f(1)\n", 16),
+        ("a.py", "class C: ...\ndef f(x: C) -> C: ...\n", 17),
+        ("b.py", "from a import f\ny = f(\n", 22),
+        ("new.py", "from b import y\ny", 17),
+        ("b.py", "from a import f\ny = f(1)\n", 16),
+    ];
+    let mut engine = PythonEngine::new(&repository);
+    for (path, text, byte) in questions {
+        let fresh = answer(&mut PythonEngine::new(&repository), path, text, byte);
+        assert_eq!(answer(&mut engine, path, text, byte), fresh, "{path} {byte}");
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn any_caret_of_any_text_is_survived(before in CODE, after in CODE) {

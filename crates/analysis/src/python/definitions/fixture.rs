@@ -11,7 +11,10 @@ use crate::python::PythonEngine;
 const CARET: &str = "$0";
 
 /// Asks about the place of `$0` in the file that has it, in a repository of `(path, text)`.
-pub(in crate::python) fn ask<R>(files: &[(&str, &str)], question: impl FnOnce(&mut PythonEngine, &Caret<'_>) -> R) -> R {
+pub(in crate::python) fn ask<R>(
+    files: &[(&str, &str)],
+    question: impl FnOnce(&mut PythonEngine, &Caret<'_>) -> R,
+) -> R {
     let source = |(path, text): &(&str, &str)| SourceFile {
         path: (*path).into(),
         language: Language::Python,

@@ -22,7 +22,10 @@ const IMPORT_STEPS_MAX: usize = 16;
 pub(super) enum Target<'db> {
     Known(ResolvedDefinition<'db>),
     /// A name of a module that the repository does not hold, or the module itself.
-    Missing { name: String, module: String },
+    Missing {
+        name: String,
+        module: String,
+    },
 }
 
 /// Returns the last part of a dotted name.

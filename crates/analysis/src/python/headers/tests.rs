@@ -38,7 +38,7 @@ class Derived(Base, metaclass=type):
     def method(self): ...
 end = None
 ",
-        &expect![[r#"
+        &expect![[r"
             local i: i: int
             local x: x: int
             local y: y: tuple[int, int]
@@ -52,7 +52,7 @@ end = None
             enclosing options: options: dict[str, Any]
             global Base: class Base
             global Derived: class Derived(Base, metaclass=type)
-            global Either: Either: object
+            global Either: Either = Union[int, str]
             global Union: from typing import Union
             global count: count: int
             global end: end: None
@@ -62,29 +62,48 @@ end = None
             global other: from nowhere import thing as other
             global outer: def outer(a, *args: str, b: list[int] | None = None, **options)
             global size: size: list[int]
-            global surface: def surface(a: int, b=2) -> float"#]],
+            global surface: def surface(a: int, b=2) -> float"]],
     );
 }
 
 #[test]
 fn names_bound_behind_the_caret_are_left_out_where_it_stands() {
     check("before = 1\nx = $0\nafter = 2\n", &expect!["global before: before: int"]);
-    check("def f():\n    return [$0 for x in 'a']\n", &expect![[r#"
+    check(
+        "def f():\n    return [$0 for x in 'a']\n",
+        &expect![[r"
         local x: x: str
-        global f: def f()"#]]);
-    check("class A:\n    one = 1\n    two = on$0e\n    three = 3\n", &expect![[r#"
+        global f: def f()"]],
+    );
+    check(
+        "class A:\n    one = 1\n    two = on$0e\n    three = 3\n",
+        &expect![[r"
         local one: one: int
-        global A: class A"#]]);
-    check("class A:\n    one = 1\n    def f(self):\n        self.$0\n", &expect![[r#"
+        global A: class A"]],
+    );
+    check(
+        "class A:\n    one = 1\n    def f(self):\n        self.$0\n",
+        &expect![[r"
         local self: self: Self
-        global A: class A"#]]);
+        global A: class A"]],
+    );
 }
 
 #[test]
 fn odd_places_have_headers_too() {
+    check(
+        "def f(x):\n    y = 1\n    # $0\n    z = 1\n",
+        &expect![[r"
+        local x: x
+        local y: y: int
+        global f: def f(x)"]],
+    );
     check("# $0\nx = 1\n", &expect![]);
-    check("x = 1\ndef f($0", &expect![[r#"
-        global f: def f(retort_placeholder__
-        global x: x: int"#]]);
+    check(
+        "x = 1\ndef f($0",
+        &expect![[r"
+        global f: def f(retort_placeholder__)
+        global x: x: int"]],
+    );
     check("$0", &expect![]);
 }

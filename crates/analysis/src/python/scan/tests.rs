@@ -21,15 +21,16 @@ fn what_the_text_closes_itself_is_left() {
     assert_eq!(closed("f(|)\n"), "");
     assert_eq!(closed("x = |\n"), "");
     assert_eq!(closed("# f(|\n"), "");
+    assert_eq!(closed("x = f'{a:#x}'\ny = |\n"), "");
 }
 
 #[test]
 fn nesting_counts_what_no_comma_ends() {
-    assert_eq!(nesting("x = [1, 2, 3, 4, 5]\ny = 1\n"), 4);
-    assert!(nesting(&"(".repeat(500)) >= 500);
-    assert!(nesting(&"1+".repeat(500)) >= 1000);
-    assert!(nesting(&format!("x = [{}]", "1,".repeat(500))) < 10);
-    assert!(nesting(&format!("'{}'", "(".repeat(500))) < 10);
+    assert_eq!(size("x = [1, 2, 3, 4, 5]\ny = 1\n").nesting, 4);
+    assert!(size(&"(".repeat(500)).nesting >= 500);
+    assert!(size(&"1+".repeat(500)).nesting >= 1000);
+    assert!(size(&format!("x = [{}]", "1,".repeat(500))).nesting < 10);
+    assert!(size(&format!("'{}'", "(".repeat(500))).nesting < 10);
 }
 
 #[test]
@@ -43,6 +44,6 @@ proptest! {
     fn any_text_is_scanned(text in "[a(\\[{}\\])'\"f#\\\\\n, é]{0,60}") {
         let byte = text.char_indices().map(|(at, _)| at).nth(20).unwrap_or(text.len());
         closers(&text, byte);
-        prop_assert!(nesting(&text) <= text.len());
+        prop_assert!(size(&text).nesting <= text.len());
     }
 }

@@ -95,10 +95,11 @@ impl<'db> Source<'db> {
                 continue;
             }
             let closes = matches!(token.kind(), TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace);
-            if closes && line.ends_with(',') {
+            let apart = end.is_some_and(|end| end < token.start());
+            // A comma before a bracket on a line of its own.
+            if closes && apart && line.ends_with(',') {
                 line.pop();
             }
-            let apart = end.is_some_and(|end| end < token.start());
             if apart && !closes && token.kind() != TokenKind::Comma && !line.ends_with(['(', '[', '{']) {
                 line.push(' ');
             }
@@ -109,12 +110,11 @@ impl<'db> Source<'db> {
             line.push_str(self.text.as_str().get(token.range().to_std_range()).unwrap_or_default());
             end = Some(token.end());
         }
-        let arrow = end.is_some() && line.starts_with("->");
-        if arrow { format!(" {line}") } else { line }
+        line
     }
 }
 
 /// Returns the start of the line that decorators stand before.
 fn after(decorators: &[Decorator], start: TextSize) -> TextSize {
-    decorators.last().map_or(start, |decorator| decorator.end())
+    decorators.last().map_or(start, Ranged::end)
 }

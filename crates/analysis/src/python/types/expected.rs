@@ -8,7 +8,7 @@
 //! The expected type of a typed hole in Blinn, Li, Kim and Omar, "Statically Contextualizing Large Language Models
 //! with Typed Holes" (2024), section 3; there the language is Hazel or TypeScript.
 
-use ruff_python_ast::{AnyNodeRef, Expr, ExprCall};
+use ruff_python_ast::{AnyNodeRef, CmpOp, Expr, ExprCall, ExprCompare};
 use ruff_text_size::{Ranged, TextRange};
 use ty_python_core::definition::DefinitionKind;
 use ty_python_core::scope::NodeWithScopeRef;
@@ -29,6 +29,8 @@ pub(super) enum Expectation<'db> {
     Known(Type<'db>),
     /// A value that is compared with one of this type.
     Comparable(Type<'db>),
+    /// An element of a value of this type, at these arguments of it from the outside.
+    Element(Type<'db>, Vec<usize>),
     /// A type that no value of the program has given yet.
     Spelled(String),
 }
@@ -39,9 +41,11 @@ impl<'db> Expectation<'db> {
         let spelled = match self {
             Self::Known(ty) => spell(model, ty),
             Self::Comparable(ty) => spell(model, ty).map(|spelled| spelling::widen(&spelled)),
+            Self::Element(ty, slots) => spell(model, ty)
+                .and_then(|whole| slots.iter().try_fold(whole, |whole, slot| spelling::argument(&whole, *slot))),
             Self::Spelled(spelled) => Some(spelled),
         };
-        spelled.filter(|spelled| spelled != "object" && spelled != "Never")
+        spelled.filter(|spelled| !["object", "Never", "Any"].contains(&spelled.as_str()))
     }
 }
 
@@ -50,8 +54,32 @@ pub(super) fn expectation<'db>(view: &View<'db>) -> Option<Expectation<'db>> {
     let word = word(view)?;
     let covering = view.covering(word.start, word.end)?;
     let nodes: Vec<AnyNodeRef<'_>> = covering.ancestors().collect();
-    let (hole, around) = hole(&nodes)?;
-    asked(&view.model(), hole, around)
+    let (mut hole, mut around) = hole(&nodes)?;
+    let mut slots = Vec::new();
+    while let Some((display, outer)) = around.split_first()
+        && let Some(slot) = slot(*display, hole.range())
+    {
+        slots.push(slot);
+        (hole, around) = (*display, outer);
+    }
+    slots.reverse();
+    match asked(&view.model(), hole, around)? {
+        whole if slots.is_empty() => Some(whole),
+        Expectation::Known(ty) => Some(Expectation::Element(ty, slots)),
+        _ => None,
+    }
+}
+
+/// Returns which argument of the type of a list, set, tuple or dictionary is the type of its element at `range`.
+fn slot(display: AnyNodeRef<'_>, range: TextRange) -> Option<usize> {
+    match display {
+        AnyNodeRef::ExprList(_) | AnyNodeRef::ExprSet(_) => Some(0),
+        AnyNodeRef::ExprTuple(tuple) => tuple.elts.iter().position(|element| element.range() == range),
+        AnyNodeRef::ExprDict(dict) => {
+            Some(usize::from(!dict.items.iter().any(|item| item.key.as_ref().is_some_and(|key| key.range() == range))))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the whole expression that the caret's identifier belongs to, and the nodes around it from the inside.
@@ -79,11 +107,7 @@ fn hole<'nodes, 'tree>(nodes: &'nodes [AnyNodeRef<'tree>]) -> Option<(AnyNodeRef
     Some((nodes[at], &nodes[at + 1..]))
 }
 
-fn asked<'db>(
-    model: &SemanticModel<'db>,
-    hole: AnyNodeRef<'_>,
-    around: &[AnyNodeRef<'_>],
-) -> Option<Expectation<'db>> {
+fn asked<'db>(model: &SemanticModel<'db>, hole: AnyNodeRef<'_>, around: &[AnyNodeRef<'_>]) -> Option<Expectation<'db>> {
     let range = hole.range();
     let is_hole = |expression: &Expr| expression.range() == range;
     let known = match around {
@@ -102,15 +126,8 @@ fn asked<'db>(
         [AnyNodeRef::ParameterWithDefault(parameter), ..] if parameter.default.as_deref().is_some_and(is_hole) => {
             annotated(model, parameter.parameter.annotation.as_deref()?)
         }
-        [AnyNodeRef::ExprCompare(compare), ..] => {
-            let operands: Vec<&Expr> = std::iter::once(&*compare.left).chain(&compare.comparators).collect();
-            let at = operands.iter().position(|operand| is_hole(operand))?;
-            let operator = compare.ops.get(at.saturating_sub(1))?;
-            let other = operands.get(if at == 0 { 1 } else { at - 1 })?;
-            let alike = !matches!(operator, ruff_python_ast::CmpOp::In | ruff_python_ast::CmpOp::NotIn);
-            return other.inferred_type(model).filter(|_| alike).map(Expectation::Comparable);
-        }
-        [AnyNodeRef::ExprAwait(_), around @ ..] => return awaited(model, around),
+        [AnyNodeRef::ExprCompare(compare), ..] => return compared(model, compare, range).map(Expectation::Comparable),
+        [AnyNodeRef::ExprAwait(_), around @ ..] => return Some(awaited(model, around)),
         [AnyNodeRef::StmtRaise(raise), ..] if raise.exc.as_deref().is_some_and(is_hole) => {
             return Some(Expectation::Spelled("BaseException | type[BaseException]".into()));
         }
@@ -122,15 +139,25 @@ fn asked<'db>(
     known.map(Expectation::Known)
 }
 
+/// Returns the type of what the operand at `range` is compared with.
+fn compared<'db>(model: &SemanticModel<'db>, compare: &ExprCompare, range: TextRange) -> Option<Type<'db>> {
+    let operands: Vec<&Expr> = std::iter::once(&*compare.left).chain(&compare.comparators).collect();
+    let at = operands.iter().position(|operand| operand.range() == range)?;
+    let operator = compare.ops.get(at.saturating_sub(1))?;
+    let other = operands.get(if at == 0 { 1 } else { at - 1 })?;
+    let is_alike = !matches!(operator, CmpOp::In | CmpOp::NotIn);
+    other.inferred_type(model).filter(|_| is_alike)
+}
+
 /// What is awaited must give what is asked of the whole.
-fn awaited<'db>(model: &SemanticModel<'db>, around: &[AnyNodeRef<'_>]) -> Option<Expectation<'db>> {
+fn awaited<'db>(model: &SemanticModel<'db>, around: &[AnyNodeRef<'_>]) -> Expectation<'db> {
     let result = match around {
         [AnyNodeRef::StmtReturn(_), around @ ..] => returned(model, around),
         [AnyNodeRef::StmtAnnAssign(assign), ..] => annotated(model, &assign.annotation),
         _ => None,
     };
     let result = result.and_then(|result| spell(model, result)).unwrap_or_else(|| "Any".to_owned());
-    Some(Expectation::Spelled(format!("Awaitable[{result}]")))
+    Expectation::Spelled(format!("Awaitable[{result}]"))
 }
 
 /// Returns the type of the parameter that the argument at `range` is for.

@@ -57,6 +57,16 @@ pub(in crate::python) fn widen(spelled: &str) -> String {
     members.join(" | ")
 }
 
+/// Returns the type argument number `slot` of a generic type, or of the one generic member of a union.
+pub(in crate::python) fn argument(spelled: &str, slot: usize) -> Option<String> {
+    let generic = |member: &str| Some(member.strip_suffix(']')?.split_once('[')?.1.to_owned());
+    let [inner] = split(spelled, " | ").into_iter().filter_map(generic).collect::<Vec<_>>().try_into().ok()?;
+    match split(&inner, ", ").as_slice() {
+        [each, "..."] => Some((*each).to_owned()),
+        arguments => arguments.get(slot).map(|argument| (*argument).to_owned()),
+    }
+}
+
 fn widened(spelled: &str) -> String {
     const LITERAL: &str = "Literal[";
     let mut plain = String::with_capacity(spelled.len());
@@ -70,7 +80,12 @@ fn widened(spelled: &str) -> String {
         let inner = &inner[..length.map_or(inner.len(), |(at, _)| at)];
         let mut classes: Vec<&str> = split(inner, ", ").into_iter().map(class_of_literal).collect();
         let mut seen = Vec::new();
-        classes.retain(|class| !seen.contains(class) && { seen.push(*class); true });
+        classes.retain(|class| {
+            !seen.contains(class) && {
+                seen.push(*class);
+                true
+            }
+        });
         plain.push_str(&spelled[start..at]);
         plain.push_str(&classes.join(" | "));
         start = (at + LITERAL.len() + inner.len() + 1).min(spelled.len());
@@ -105,7 +120,9 @@ mod tests {
 
     #[test]
     fn what_python_writes_is_kept() {
-        for same in ["int", "list[int] | None", "dict[str, list[A]]", "def f(x: int = 1) -> str | None", "Callable[..., A]"] {
+        for same in
+            ["int", "list[int] | None", "dict[str, list[A]]", "def f(x: int = 1) -> str | None", "Callable[..., A]"]
+        {
             check(same, same);
         }
         check(r#"Literal["a | b", "it's"]"#, r#"Literal["a | b", "it's"]"#);
@@ -142,7 +159,10 @@ mod tests {
         check("(str, int, /) -> int", "Callable[[str, int], int]");
         check("((x: int, y=1) -> (() -> A | B)) | None", "Callable[[int, Any], Callable[[], A | B]] | None");
         check("(*args: int, key: str) -> None", "Callable[..., None]");
-        check("def f(g: (Any, /) -> str, h: int = 1) -> ((...) -> None)", "def f(g: Callable[[Any], str], h: int = 1) -> Callable[..., None]");
+        check(
+            "def f(g: (Any, /) -> str, h: int = 1) -> ((...) -> None)",
+            "def f(g: Callable[[Any], str], h: int = 1) -> Callable[..., None]",
+        );
         check("Overload[(a: int) -> int, (a: str) -> str]", "Overload[Callable[[int], int], Callable[[str], str]]");
     }
 
@@ -151,6 +171,14 @@ mod tests {
         assert_eq!(widen(r#"Literal[1, -2, "x, y", True, b"z"] | None"#), "int | str | bool | bytes | None");
         assert_eq!(widen("Literal[Color.RED, Color.BLUE] | Color"), "Color");
         assert_eq!(widen("tuple[Literal[1], Literal['a]', 'b']] | None"), "tuple[int, str] | None");
+    }
+
+    #[test]
+    fn arguments_are_those_of_the_one_generic_member() {
+        assert_eq!(argument("dict[str, list[A]] | None", 1).as_deref(), Some("list[A]"));
+        assert_eq!(argument("tuple[int, ...]", 3).as_deref(), Some("int"));
+        assert_eq!(argument("list[int] | set[str]", 0), None);
+        assert_eq!(argument("int", 0), None);
     }
 
     proptest! {

@@ -56,7 +56,12 @@ fn expressions_have_the_type_that_ty_infers() {
     check_inferred("def $0f(x: int, y=1): pass\n", &expect!["def f(x: int, y=1) -> Any"]);
     check_inferred("for x$0 in {1: 'a'}.items(): pass\n", &expect!["tuple[int, str]"]);
     check_inferred("import os.$0path\n", &expect!["ModuleType"]);
-    check_inferred("from os.path import $0join\n", &expect!["Overload[Callable[..., LiteralString], Callable[..., str], Callable[..., bytes]] | Overload[Callable[..., LiteralString], Callable[..., str], Callable[..., bytes]]"]);
+    check_inferred(
+        "from os.path import $0join\n",
+        &expect![
+            "Overload[Callable[..., LiteralString], Callable[..., str], Callable[..., bytes]] | Overload[Callable[..., LiteralString], Callable[..., str], Callable[..., bytes]]"
+        ],
+    );
 }
 
 #[test]
@@ -88,8 +93,15 @@ fn other_places_ask_for_types_too() {
     check_expected("def f() -> list[int]:\n    return $0\n", &expect!["list[int]"]);
     check_expected("def f() -> 'list[int] | None':\n    return 1 if f() else $0\n", &expect!["list[int] | None"]);
     check_expected("def f():\n    return $0\n", &expect!["-"]);
-    check_expected("from typing import Iterator\ndef f() -> Iterator[int]:\n    yield 1\n    return $0\n", &expect!["-"]);
+    check_expected(
+        "from typing import Iterator\ndef f() -> Iterator[int]:\n    yield 1\n    return $0\n",
+        &expect!["-"],
+    );
     check_expected("x: dict[str, int] = $0\n", &expect!["dict[str, int]"]);
+    check_expected("x: dict[str, list[int]] = {'a': [$0]}\n", &expect!["int"]);
+    check_expected("x: dict[str, list[int]] = {$0: []}\n", &expect!["str"]);
+    check_expected("def f() -> tuple[int, str] | None:\n    return 1, $0\n", &expect!["str"]);
+    check_expected("x: list[int] = [y for y in $0]\n", &expect!["-"]);
     check_expected("x: int\nx = $0\n", &expect!["int"]);
     check_expected(&shop("shop.first = $0"), &expect!["Item | None"]);
     check_expected(&shop("if shop.items[0].name == $0: pass"), &expect!["str"]);
@@ -107,18 +119,24 @@ fn check_reachable(text: &str, expected: &Expect) {
         Place::Repository { path, span } => format!("{path}:{}", span.start),
         Place::Outside { module } => module,
     };
-    let lines = found.into_iter().map(|found| format!("# {} {}\n{}", found.name, place(found.place), found.declaration));
+    let lines =
+        found.into_iter().map(|found| format!("# {} {}\n{}", found.name, place(found.place), found.declaration));
     expected.assert_eq(&lines.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
 fn types_are_reached_through_members_and_parameters() {
-    check_reachable(&shop("shop.add($0)"), &expect![[r#"
+    check_reachable(
+        &shop("shop.add($0)"),
+        &expect![[r"
         # Item a.py:61
         class Item
             name: str
-            price: int"#]]);
-    check_reachable(&shop("sh$0op"), &expect![[r#"
+            price: int"]],
+    );
+    check_reachable(
+        &shop("sh$0op"),
+        &expect![[r"
         # Shop a.py:106
         class Shop
             items: list[Item]
@@ -133,7 +151,8 @@ fn types_are_reached_through_members_and_parameters() {
         # Item a.py:61
         class Item
             name: str
-            price: int"#]]);
+            price: int"]],
+    );
     check_reachable(
         "\
 from enum import Enum
@@ -155,7 +174,7 @@ class Node(Base):
 def f() -> list[Node]:
     return $0
 ",
-        &expect![[r#"
+        &expect![[r"
             # Node a.py:124
             class Node(Base)
                 def __init__(self, parent: 'Node | None', color=Color.RED)
@@ -175,13 +194,16 @@ def f() -> list[Node]:
             # Path pathlib
             class Path(PurePath)
             # Enum enum
-            class Enum(metaclass=EnumMeta)"#]],
+            class Enum(metaclass=EnumMeta)"]],
     );
-    check_reachable("class A:\n    size = 1\n    def f(self):\n        return sel$0f\n", &expect![[r#"
+    check_reachable(
+        "class A:\n    size = 1\n    def f(self):\n        return sel$0f\n",
+        &expect![[r"
         # A a.py:6
         class A
             size: int
-            def f(self)"#]]);
+            def f(self)"]],
+    );
     check_reachable("x: int = $0\n", &expect![]);
     check_reachable("$0\n", &expect![]);
 }

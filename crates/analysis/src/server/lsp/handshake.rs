@@ -221,7 +221,8 @@ pub(super) fn complete(mut program: Program, limits: &Limits) -> Program {
     }
     // Java itself would take a quarter of the machine. Without the other option, what jdtls has not found within five
     // seconds, as while it still reads the libraries, would be missing without a word: our deadline is to come first.
-    let (heap, patience) = ((limits.memory_bytes_max >> 20) / 2, limits.deadline.as_millis() * 2);
+    let (heap, longest) = ((limits.memory_bytes_max >> 20) / 2, limits.deadline.max(limits.start_deadline));
+    let patience = longest.as_millis() * 2;
     let options = format!("-Xmx{heap}m -Dcompletion.timeout={patience}");
     program.environment.entry("JAVA_TOOL_OPTIONS".into()).or_insert(options);
     program
@@ -262,7 +263,7 @@ mod tests {
     fn jdtls_gets_folders_of_its_own() {
         let program = complete(Program::parse("bin/jdtls"), &Limits::default());
         assert!(program.to_string().ends_with("-configuration {own}/configuration -data {own}/data"), "{program}");
-        assert_eq!(program.environment["JAVA_TOOL_OPTIONS"], "-Xmx2048m -Dcompletion.timeout=60000");
+        assert_eq!(program.environment["JAVA_TOOL_OPTIONS"], "-Xmx2048m -Dcompletion.timeout=240000");
         let told = Program::parse("jdtls -data here");
         assert_eq!(complete(told.clone(), &Limits::default()), told);
     }

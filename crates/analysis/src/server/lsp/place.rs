@@ -12,6 +12,9 @@ use crate::caret::Caret;
 use crate::intelligence::{Definition, Place};
 use crate::position::{LineIndex, Unit};
 
+/// The most places of one answer that are looked at.
+const LOCATIONS_MAX: usize = 1000;
+
 /// Knows the texts that places are in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places<'a> {
@@ -30,7 +33,7 @@ impl Places<'_> {
         let locations = answer.as_array().map_or(one, Vec::as_slice);
         let word = caret.word().map_or("", |word| &caret.text[word]);
         let mut definitions = Vec::new();
-        for definition in locations.iter().filter_map(|location| self.definition(location, word)) {
+        for definition in locations.iter().take(LOCATIONS_MAX).filter_map(|location| self.definition(location, word)) {
             if !definitions.contains(&definition) {
                 definitions.push(definition);
             }

@@ -19,7 +19,7 @@ use corpus::source::SourceSpec;
 use rayon::prelude::*;
 use repo::language::Language;
 
-use super::Engine;
+use super::engine::{Engine, ToolArguments};
 use crate::pipeline::Crawl;
 use crate::progress::Progress;
 use summary::Summary;
@@ -32,9 +32,11 @@ pub(in crate::cli) struct TriggersArguments {
     /// The Parquet file to write.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// The completion tool.
-    #[arg(long, value_enum, default_value_t)]
+    /// The completion tool: native, jedi, jedi+placeholder, lsp:COMMAND or lsp:COMMAND+placeholder.
+    #[arg(long, default_value = "native")]
     engine: Engine,
+    #[command(flatten)]
+    tool: ToolArguments,
     /// `paper`: every identifier of the body. `released`: as the released code, no built-in names, nothing in f-strings.
     #[arg(long, default_value_t)]
     eligibility: Eligibility,
@@ -83,7 +85,7 @@ pub(super) fn run(arguments: &TriggersArguments, out: &mut dyn Write) -> anyhow:
     let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(arguments.threads)).build()?;
     let n_files = repositories.iter().map(|crawled| crawled.repository.files().len()).sum();
     let progress = Progress::new("marking", n_files, "files");
-    let marked = |crawled: &CrawledRepository| marked(crawled, arguments.engine, &rules, &progress);
+    let marked = |crawled: &CrawledRepository| marked(crawled, arguments, &rules, &progress);
     // Repositories are marked in any order and written in theirs, so that the table does not depend on the threads.
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(2 * pool.current_num_threads());
@@ -97,8 +99,9 @@ pub(super) fn run(arguments: &TriggersArguments, out: &mut dyn Write) -> anyhow:
         // Nobody receives any more only if writing failed, which is the error that is reported.
         scope.spawn(|| pool.install(work).ok());
         let groups = in_order(&receiver).map(|marked| {
+            let marked = marked?;
             summary.add(&marked);
-            Ok::<_, corpus::Error>(marked.rows)
+            Ok::<_, anyhow::Error>(marked.rows)
         });
         corpus::table::write_functions(&arguments.output, groups)
     })?;
@@ -114,20 +117,25 @@ struct Marked {
 }
 
 /// Marks the functions of a repository, with one tool for each language.
-fn marked(crawled: &CrawledRepository, engine: Engine, rules: &Rules, progress: &Progress) -> Marked {
+fn marked(
+    crawled: &CrawledRepository,
+    arguments: &TriggersArguments,
+    rules: &Rules,
+    progress: &Progress,
+) -> anyhow::Result<Marked> {
     let mut marked = Marked { rows: Vec::new(), tally: analysis::triggers::Tally::default() };
     for language in Language::ALL {
         if !crawled.repository.files().iter().any(|file| file.language == language) {
             continue;
         }
-        let mut tool = engine.start(&crawled.repository, language);
+        let mut tool = arguments.tool.open(&arguments.engine, &crawled.repository, language)?;
         let mut on_file = |_: &Found| progress.add(1);
         let found = insert(&mut *tool, &crawled.repository, language, rules, &mut on_file);
         marked.tally += &found.tally;
         let row = |function| StoredFunction::new(function, crawled, tool.name(), rules);
         marked.rows.extend(found.functions.into_iter().map(row));
     }
-    marked
+    Ok(marked)
 }
 
 /// Returns what comes with its index, in the order of the indices.

@@ -1,0 +1,1 @@
+//! Small repositories and what the engine says of them.
