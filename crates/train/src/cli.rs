@@ -71,9 +71,6 @@ struct RunArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Asks what an IDE knows about a repository.
-    #[command(subcommand)]
-    Analyze(analyze::AnalyzeVerb),
     /// Prints the candidates that a file is cut into.
     Candidates(verbs::CandidatesArguments),
     /// Looks at and builds datasets.
@@ -115,7 +112,6 @@ pub fn main() -> ExitCode {
 /// Returns the first error.
 pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match cli.verb {
-        Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         Some(Verb::Candidates(arguments)) => verbs::candidates(&arguments, out)?,
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
