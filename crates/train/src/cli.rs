@@ -71,9 +71,6 @@ struct RunArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Asks what an IDE knows about a repository.
-    #[command(subcommand)]
-    Analyze(analyze::AnalyzeVerb),
     /// Prints the candidates that a file is cut into.
     Candidates(verbs::CandidatesArguments),
     /// Looks at and builds datasets.
@@ -115,7 +112,6 @@ pub fn main() -> ExitCode {
 /// Returns the first error.
 pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match cli.verb {
-        Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         Some(Verb::Candidates(arguments)) => verbs::candidates(&arguments, out)?,
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
@@ -175,7 +171,8 @@ impl RunArguments {
 /// is that of `RUST_LOG`.
 fn log(cli: &Cli) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    // ty's database tells of every query it runs, millions of them, as information.
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,salsa=warn"));
     // A log that cannot be written is no reason to end a run.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
     let Some(directory) = cli.run.screen_directory()? else {

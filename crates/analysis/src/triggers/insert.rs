@@ -123,11 +123,11 @@ fn insertion(
     tool: &mut dyn CodeIntelligence,
     file: &SourceFile,
     rules: &Rules,
-    mut reason: Option<DropReason>,
+    mut too_large: Option<DropReason>,
 ) -> Found {
     let Some(tree) = file.language.parse(&file.text) else { return Found::default() };
     if file.text.lines().count() > rules.limits.file_lines_max {
-        reason = reason.or(Some(DropReason::LongFile));
+        too_large = too_large.or(Some(DropReason::LongFile));
     }
     let functions = functions_in(&tree, &file.text, file.language);
     let leaves = Leaves::of(&tree);
@@ -135,8 +135,7 @@ fn insertion(
     asker.tally.n_functions = functions.len();
     let mut marked = Vec::new();
     for function in functions {
-        let checked = reason.map_or_else(|| check(&function, &leaves, file, rules), Err);
-        match checked {
+        match check(&function, &leaves, file, rules, too_large) {
             Ok((docstring, bare)) => marked.push(asker.marked(function, docstring, &bare, &leaves)),
             Err(reason) => *asker.tally.dropped.entry(reason).or_default() += 1,
         }
@@ -145,12 +144,18 @@ fn insertion(
 }
 
 /// Returns the cleaned docstring and the bare code of a function, or why it is dropped.
-fn check(function: &Function, leaves: &Leaves, file: &SourceFile, rules: &Rules) -> Result<(String, Bare), DropReason> {
+fn check(
+    function: &Function,
+    leaves: &Leaves,
+    file: &SourceFile,
+    rules: &Rules,
+    too_large: Option<DropReason>,
+) -> Result<(String, Bare), DropReason> {
     let own = || &file.text[function.span.clone()];
-    if function.is_async {
-        return Err(DropReason::Async);
-    }
     let raw = &file.text[function.docstring.clone().ok_or(DropReason::NoDocstring)?];
+    if let Some(reason) = too_large.or(function.is_async.then_some(DropReason::Async)) {
+        return Err(reason);
+    }
     let docstring = clean(raw, file.language)?;
     if code::is_test(&function.name, file.language) {
         return Err(DropReason::Test);

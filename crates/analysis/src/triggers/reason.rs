@@ -12,14 +12,14 @@ use std::str::FromStr;
 /// [`LiteralTrigger`]: Self::LiteralTrigger
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
+    /// The function has no docstring.
+    NoDocstring,
     /// The repository has more files of the language than [`Limits::files_max`](super::Limits::files_max).
     LargeRepository,
     /// The file has more lines than [`Limits::file_lines_max`](super::Limits::file_lines_max).
     LongFile,
     /// The function is a Python coroutine.
     Async,
-    /// The function has no docstring.
-    NoDocstring,
     /// Nothing is left of the docstring once it is cleaned.
     DocstringEmpty,
     /// The docstring does not begin with a letter from a to z.
@@ -57,10 +57,10 @@ pub enum DropReason {
 impl DropReason {
     /// Every reason, in order.
     pub const ALL: [Self; 20] = [
+        Self::NoDocstring,
         Self::LargeRepository,
         Self::LongFile,
         Self::Async,
-        Self::NoDocstring,
         Self::DocstringEmpty,
         Self::DocstringStart,
         Self::DocstringShort,

@@ -249,7 +249,7 @@ def h():
                 return <COMP>x [1]
             Reads the mark here.: def h():
                 '''Reads the mark here.'''; return <COMP>x [1]
-            {Async: 1, NoDocstring: 2, Test: 1, ManyTokens: 1, LiteralTrigger: 1}"]],
+            {NoDocstring: 2, Async: 1, Test: 1, ManyTokens: 1, LiteralTrigger: 1}"]],
     );
     let n_dropped: usize = found.tally.dropped.values().sum();
     assert_eq!(found.tally.n_functions, found.functions.len() + n_dropped);

@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &TriggersArguments, out: &mut dyn Write) -> anyhow:
         corpus::table::write_functions(&arguments.output, groups)
     })?;
     drop(progress);
-    summary.finish(&arguments.output, start.elapsed(), arguments.threads);
+    summary.finish(&arguments.output, start.elapsed(), pool.current_num_threads());
     if arguments.json { summary.write_json(out) } else { summary.write_table(out) }
 }
 
