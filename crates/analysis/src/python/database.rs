@@ -26,6 +26,24 @@ pub(super) const ROOT: &str = "/repository";
 /// Import roots beyond the repository's own root; a repository with more packages at odd places is rare.
 const ROOTS_MAX: usize = 16;
 
+/// Modules on which the stubs of the language's own names rest.
+const CORE_MODULES: [&str; 14] = [
+    "abc",
+    "ast",
+    "builtins",
+    "collections",
+    "contextlib",
+    "dataclasses",
+    "enum",
+    "functools",
+    "io",
+    "os",
+    "sys",
+    "types",
+    "typing",
+    "typing_extensions",
+];
+
 /// A program that ty can ask about.
 #[salsa::db]
 #[derive(Clone)]
@@ -129,8 +147,10 @@ fn path_of(path: &str) -> SystemPathBuf {
 }
 
 fn settings(paths: &[&str], system: &dyn System, vendored: &VendoredFileSystem) -> ProgramSettings {
-    let roots = import_roots(paths).iter().map(|root| path_of(root)).collect();
-    let Ok(search_paths) = SearchPathSettings::new(roots).to_search_paths(system, vendored, &UseDefaultStrategy);
+    let (behind, before) = import_roots(paths).into_iter().partition(|root| is_shadowing(root, paths));
+    let places = |roots: Vec<String>| roots.iter().map(|root| path_of(root)).collect();
+    let roots = SearchPathSettings { site_packages_paths: places(behind), ..SearchPathSettings::new(places(before)) };
+    let Ok(search_paths) = roots.to_search_paths(system, vendored, &UseDefaultStrategy);
     let python_version = PythonVersionWithSource::default();
     ProgramSettings { python_version, python_platform: PythonPlatform::All, search_paths }
 }
@@ -146,6 +166,18 @@ fn import_roots(paths: &[&str]) -> Vec<String> {
     let roots: BTreeSet<(usize, &str)> = outermost.chain(source).map(|root| (root.split('/').count(), root)).collect();
     let others = roots.into_iter().map(|(_, root)| root.to_owned()).take(ROOTS_MAX);
     std::iter::once(String::new()).chain(others).collect()
+}
+
+/// Returns whether the modules at a root hide some that the stubs of the language's own names are made of. Such a root
+/// comes after the standard library, as installed packages do: ty's inference rests on those stubs.
+fn is_shadowing(root: &str, paths: &[&str]) -> bool {
+    let prefix = if root.is_empty() { String::new() } else { format!("{root}/") };
+    let is_stub_of_core = |path: &&str| {
+        let name = path.strip_prefix(prefix.as_str()).unwrap_or_default();
+        let module = name.strip_suffix("/__init__.py").or_else(|| name.strip_suffix(".py"));
+        module.is_some_and(|module| CORE_MODULES.contains(&module))
+    };
+    paths.iter().any(is_stub_of_core)
 }
 
 /// Returns whether code below `directory` is not what others import.
@@ -249,5 +281,7 @@ mod tests {
             ["setup.py", "src/a/__init__.py", "src/a/b/__init__.py", "tests/x/c/__init__.py", "py/lib/d/__init__.py"];
         assert_eq!(import_roots(&paths), ["", "src", "py/lib"]);
         assert_eq!(import_roots(&["a/__init__.py"]), [""]);
+        assert!(is_shadowing("", &["a.py", "types.py"]) && is_shadowing("src", &["src/collections/__init__.py"]));
+        assert!(!is_shadowing("", &["a/types.py"]) && !is_shadowing("src", &["types.py"]));
     }
 }

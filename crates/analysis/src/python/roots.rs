@@ -11,7 +11,7 @@ use ty_python_core::scope::FileScopeId;
 use ty_python_core::{ProgramFile, semantic_index};
 use ty_python_semantic::types::ide_support::definitions_for_name;
 use ty_python_semantic::types::{ProgramEnvironment, Type};
-use ty_python_semantic::{Db, HasType, ImportAliasResolution, ResolvedDefinition, SemanticModel};
+use ty_python_semantic::{HasType, ImportAliasResolution, ResolvedDefinition, SemanticModel};
 
 use super::callers;
 use super::database::Database;
@@ -72,45 +72,32 @@ impl<'db> Search<'db> {
     fn add_type(&self, file: ProgramFile<'db>, scope: Option<FileScopeId>, ty: Type<'db>, roots: &mut Vec<Root<'db>>) {
         let mut open = vec![ty];
         while let Some(ty) = open.pop() {
-            let receiver = match ty {
-                Type::Union(union) => {
-                    open.extend(union.elements(self.db));
-                    continue;
-                }
-                Type::Intersection(intersection) => {
-                    open.extend(intersection.iter_positive(self.db));
-                    continue;
-                }
-                Type::TypeAlias(alias) => {
-                    open.push(alias.value_type(self.db));
-                    continue;
-                }
-                Type::ModuleLiteral(module) => {
-                    roots.push(Root::Module(module.module(self.db)));
-                    continue;
-                }
-                Type::TypeVar(_) => Receiver::Object,
-                Type::NominalInstance(_) if ty.is_none(self.db) => continue,
-                Type::NominalInstance(_) | Type::LiteralValue(_) | Type::ProtocolInstance(_) | Type::TypedDict(_) => {
-                    Receiver::Object
-                }
-                Type::ClassLiteral(_) | Type::GenericAlias(_) | Type::SubclassOf(_) => Receiver::Class,
-                Type::FunctionLiteral(_) | Type::BoundMethod(_) => Receiver::Object,
-                _ => continue,
-            };
-            let env = ProgramEnvironment::from_file(file);
-            let definition = ty.definition(self.db, &env).and_then(|definition| definition.definition().copied());
-            match definition.map(|definition| (definition, definition.kind(self.db))) {
-                Some((class, DefinitionKind::Class(_))) => roots.push(Root::Class(class, receiver)),
-                Some((function, DefinitionKind::Function(_))) => {
-                    roots.push(Root::Function(function, matches!(ty, Type::BoundMethod(_))));
-                }
-                _ if matches!(ty, Type::TypeVar(_) | Type::SubclassOf(_)) => {
-                    let class = scope.and_then(|scope| members::class_around(self.db, file, scope));
-                    roots.extend(class.map(|class| Root::Class(class, receiver)));
-                }
-                _ => {}
+            match ty {
+                Type::Union(union) => open.extend(union.elements(self.db)),
+                Type::Intersection(intersection) => open.extend(intersection.iter_positive(self.db)),
+                Type::TypeAlias(alias) => open.push(alias.value_type(self.db)),
+                Type::ModuleLiteral(module) => roots.push(Root::Module(module.module(self.db))),
+                Type::NominalInstance(_) if ty.is_none(self.db) => {}
+                _ => roots.extend(self.defined(file, scope, ty)),
             }
+        }
+    }
+
+    /// Returns the class or function that defines a type.
+    fn defined(&self, file: ProgramFile<'db>, scope: Option<FileScopeId>, ty: Type<'db>) -> Option<Root<'db>> {
+        let receiver = receiver(ty)?;
+        let definition = ty.definition(self.db, &ProgramEnvironment::from_file(file));
+        let definition = definition.and_then(|definition| definition.definition().copied());
+        match definition.map(|definition| (definition, definition.kind(self.db))) {
+            Some((class, DefinitionKind::Class(_))) => Some(Root::Class(class, receiver)),
+            Some((function, DefinitionKind::Function(_))) => {
+                Some(Root::Function(function, matches!(ty, Type::BoundMethod(_))))
+            }
+            // The first parameter of a method is of a type of its own.
+            _ if matches!(ty, Type::TypeVar(_) | Type::SubclassOf(_)) => {
+                members::class_around(self.db, file, scope?).map(|class| Root::Class(class, receiver))
+            }
+            _ => None,
         }
     }
 
@@ -239,6 +226,21 @@ impl<'db> Search<'db> {
             }
         }
         self.open.pop();
+    }
+}
+
+/// Returns what a value of a type with members of its own is; `None` for a type that says nothing.
+fn receiver(ty: Type<'_>) -> Option<Receiver> {
+    match ty {
+        Type::ClassLiteral(_) | Type::GenericAlias(_) | Type::SubclassOf(_) => Some(Receiver::Class),
+        Type::NominalInstance(_)
+        | Type::LiteralValue(_)
+        | Type::ProtocolInstance(_)
+        | Type::TypedDict(_)
+        | Type::TypeVar(_)
+        | Type::FunctionLiteral(_)
+        | Type::BoundMethod(_) => Some(Receiver::Object),
+        _ => None,
     }
 }
 

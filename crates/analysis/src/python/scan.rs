@@ -56,7 +56,7 @@ impl<'text> Scan<'text> {
             // In a formatted string, a number sign can belong to the format.
             b'#' if !matches!(self.open[..], [.., Open::Formatted { .. }, Open::Bracket(_)]) => {
                 self.skip_while(|byte| byte != b'\n');
-                return self.next_after_comment();
+                self.end_comment()
             }
             b'\\' => {
                 self.at += usize::from(self.bytes.get(self.at) == Some(&b'\n'));
@@ -71,9 +71,9 @@ impl<'text> Scan<'text> {
         })
     }
 
-    fn next_after_comment(&mut self) -> Option<Token> {
+    fn end_comment(&mut self) -> Token {
         self.at += usize::from(self.at < self.bytes.len());
-        Some(if self.open.is_empty() { Token::End } else { Token::Fold })
+        if self.open.is_empty() { Token::End } else { Token::Fold }
     }
 
     fn skip_while(&mut self, accept: impl Fn(u8) -> bool) {
