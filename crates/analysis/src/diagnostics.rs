@@ -27,6 +27,19 @@ pub enum DiagnosticKind {
     NoMember,
 }
 
+impl DiagnosticKind {
+    /// Returns the stable name: `syntax_error`, `missing_token`, `undefined_name` or `no_member`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SyntaxError => "syntax_error",
+            Self::MissingToken => "missing_token",
+            Self::UndefinedName => "undefined_name",
+            Self::NoMember => "no_member",
+        }
+    }
+}
+
 /// Returns the places where the syntax of `text` is broken, in order.
 ///
 /// A syntax error is reported as a whole: nothing inside it is reported again. A text beyond the limits of

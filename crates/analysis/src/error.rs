@@ -40,6 +40,14 @@ pub enum Error {
         /// How it ended, and the last line it wrote to its standard error.
         reason: String,
     },
+    /// The tool failed at this question and goes on.
+    #[error("{tool} failed: {reason}")]
+    Failed {
+        /// The tool's name.
+        tool: String,
+        /// What it says of the failure.
+        reason: String,
+    },
     /// The tool answered with something that is no answer.
     #[error("{tool} answered {answer}")]
     Protocol {
@@ -59,6 +67,7 @@ impl Error {
             Self::Start { .. } => "start",
             Self::Deadline { .. } => "deadline",
             Self::Ended { .. } => "ended",
+            Self::Failed { .. } => "failed",
             Self::Protocol { .. } => "protocol",
         }
     }

@@ -14,6 +14,18 @@ pub trait CodeIntelligence {
     /// Returns the name under which reports list the tool.
     fn name(&self) -> &str;
 
+    /// Returns the CPU time that processes started by the tool have used so far, in seconds; zero for a tool that works
+    /// within this process.
+    fn outside_cpu_seconds(&self) -> f64 {
+        0.0
+    }
+
+    /// Returns what a report has to say of the tool's work so far, one line each: what it was kept from, how often it
+    /// failed. A tool within this process has nothing to say.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the identifiers that may stand at the caret: those that begin with the [prefix](Caret::prefix), whole.
     ///
     /// What stands behind the caret is read as code when it is an identifier (a file as it is on disk), so a name that

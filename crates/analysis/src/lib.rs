@@ -22,9 +22,13 @@ pub mod diagnostics;
 
 pub mod locality;
 
+pub mod occurrences;
+
 pub mod python;
 
 pub mod java;
+
+mod native;
 
 pub mod triggers;
 
@@ -36,3 +40,4 @@ pub use caret::Caret;
 pub use diagnostics::{Diagnostic, DiagnosticKind};
 pub use error::{Error, Result};
 pub use intelligence::{CodeIntelligence, Definition, Header, Origin, Place, Suggestion, TypeDefinition};
+pub use native::Native;

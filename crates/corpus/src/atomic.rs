@@ -9,7 +9,10 @@ use tempfile::TempDir;
 use crate::{Error, Result};
 
 /// Writes a file through a temporary neighbor: written, flushed to disk, then renamed.
-pub(crate) fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<()> {
+pub(crate) fn write_file<E: From<Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&File>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let directory = parent(path);
     std::fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
     let temporary = new_file(directory).map_err(Error::io("create a file in", directory))?;
@@ -19,7 +22,7 @@ pub(crate) fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) 
     drop(writer);
     temporary.as_file().sync_all().map_err(Error::io("flush", path))?;
     temporary.persist(path).map_err(|error| Error::io("replace", path)(error.error))?;
-    sync_directory(directory)
+    Ok(sync_directory(directory)?)
 }
 
 /// Makes a temporary directory beside `path`, on the same file system, for [`publish_directory`].

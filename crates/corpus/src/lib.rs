@@ -2,8 +2,8 @@
 //!
 //! A manifest (`datasets/NAME.toml`) lists *sources*; [`crawl::crawl`] reads each of them into a
 //! [`repo::Repository`], gives **every file it sees one verdict** in a ledger, groups the kept files into clusters
-//! and assigns splits; [`samples::sample`] draws completion samples from the clusters; [`table`] stores all three as
-//! Parquet and [`dataset::Dataset`] reads them back for training. [`fetch`] brings models into the same cache.
+//! and assigns splits; [`samples::sample`] draws completion samples from the clusters; [`table`] stores all three, and
+//! [`functions`] with triggers, as Parquet and [`dataset::Dataset`] reads them back for training. [`fetch`] brings models into the same cache.
 //!
 //! This crate is the sole owner of network, git, archives and Parquet. Its invariants:
 //!
@@ -33,6 +33,8 @@ mod dedup;
 mod split;
 
 pub mod crawl;
+pub mod functions;
+mod open;
 pub mod samples;
 
 pub mod dataset;
@@ -46,6 +48,7 @@ mod atomic;
 mod digest;
 
 pub use error::{Error, Result};
+pub use open::open;
 
 /// Returns the directory for downloads: `$RETORT_CACHE`, else `$XDG_CACHE_HOME/retort`, else `~/.cache/retort`.
 ///

@@ -1,4 +1,4 @@
-//! The frozen Arrow schemas of the three tables of a dataset.
+//! The frozen Arrow schemas of the tables of a dataset.
 //!
 //! No column is nullable except the cluster of a file. Text columns are UTF-8, counts and positions 64-bit integers.
 //! The Parquet metadata holds `retort.table` and `retort.schema_version`; a table of another version is refused. A
@@ -43,12 +43,30 @@
 //! | `bytes` | int64 | the size as stored |
 //! | `encoding`, `line_endings` | string | how the bytes became text |
 //! | `content_hash` | string | blake3 of the decoded text, empty if it was not decoded |
+//!
+//! **`functions.parquet`**: one documented function a row, with triggers; written by `train analyze triggers`.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `split`, `repository`, `source`, `version`, `revision`, `license`, `path`, `language` | string | as in `files.parquet` |
+//! | `class` | string | the class that the function is a member of, empty if none |
+//! | `name` | string | the function's name |
+//! | `span_start_bytes`, `span_end_bytes` | int64 | the function in the file's `text`, 0-based and half-open |
+//! | `docstring` | string | the first sentence of the docstring, on one line |
+//! | `docstring_raw` | string | the docstring as written: within `body` in Python, before the function in Java |
+//! | `signature`, `body` | string | together the text of the function |
+//! | `marked_body` | string | `body` with `<COMP>` before each marked identifier; neither text holds another `<COMP>` |
+//! | `mark_offsets` | list of int64 | the marked identifiers, in bytes of `signature` + `body` |
+//! | `mark_suggestions` | list of int64 | for each mark, how many identifiers the tool suggests there |
+//! | `tool` | string | the name of the completion tool |
+//! | `eligibility` | string | `paper` or `released`: which identifiers the tool was asked about |
+//! | `context` | string | `intact` or `unfinished`: what the tool saw of the function |
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-/// The version of the three schemas.
+/// The version of the schemas.
 pub const VERSION: u32 = 1;
 
 /// A table of a dataset.
@@ -60,6 +78,8 @@ pub enum Table {
     Samples,
     /// `ledger.parquet`.
     Ledger,
+    /// `functions.parquet`.
+    Functions,
 }
 
 impl Table {
@@ -70,6 +90,7 @@ impl Table {
             Self::Files => "files",
             Self::Samples => "samples",
             Self::Ledger => "ledger",
+            Self::Functions => "functions",
         }
     }
 
@@ -86,6 +107,7 @@ impl Table {
             Self::Files => files(),
             Self::Samples => samples(),
             Self::Ledger => ledger(),
+            Self::Functions => functions(),
         };
         Arc::new(Schema::new(fields))
     }
@@ -122,6 +144,32 @@ fn ledger() -> Vec<Field> {
     fields.push(Field::new("bytes", DataType::Int64, false));
     fields.extend(strings(&["encoding", "line_endings", "content_hash"]));
     fields
+}
+
+fn functions() -> Vec<Field> {
+    let mut fields = strings(&[
+        "split",
+        "repository",
+        "source",
+        "version",
+        "revision",
+        "license",
+        "path",
+        "language",
+        "class",
+        "name",
+    ]);
+    fields.extend(["span_start_bytes", "span_end_bytes"].map(|name| Field::new(name, DataType::Int64, false)));
+    fields.extend(strings(&["docstring", "docstring_raw", "signature", "body", "marked_body"]));
+    let list = DataType::List(list_item());
+    fields.extend(["mark_offsets", "mark_suggestions"].map(|name| Field::new(name, list.clone(), false)));
+    fields.extend(strings(&["tool", "eligibility", "context"]));
+    fields
+}
+
+/// Returns the field of what a list of integers holds.
+pub(crate) fn list_item() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Int64, false))
 }
 
 fn strings(names: &[&str]) -> Vec<Field> {

@@ -204,7 +204,8 @@ pub(crate) fn units<'a>(manifest: &'a Manifest, base: &Path) -> Result<Vec<Unit<
     }
 }
 
-fn entry_units<'a>(entry: &'a SourceEntry, base: &Path) -> Result<Vec<Unit<'a>>> {
+/// Returns the repositories of one source, the directories of a folder by name.
+pub(crate) fn entry_units<'a>(entry: &'a SourceEntry, base: &Path) -> Result<Vec<Unit<'a>>> {
     let (name, place) = match &entry.spec {
         SourceSpec::Directories(path) => return directory_units(entry, &find_directory(&base.join(path))?),
         SourceSpec::Directory(path) => {

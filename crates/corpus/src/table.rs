@@ -1,4 +1,4 @@
-//! Parquet: writing and reading the three tables of a dataset.
+//! Parquet: writing and reading the tables of a dataset.
 //!
 //! Written with zstd, in row groups of bounded size, through a temporary file that is flushed and renamed. The same rows
 //! always give the same bytes.
@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
@@ -18,11 +18,13 @@ use crate::schema::{self, Table};
 use crate::{Error, Result, atomic};
 
 mod files;
+mod functions;
 mod inspect;
 mod ledger;
 mod samples;
 
 pub use files::{read_files, write_files};
+pub use functions::{read_functions, stream_functions, write_functions};
 pub use inspect::inspect;
 pub use ledger::{read_ledger, write_ledger};
 pub use samples::{read_samples, write_samples};
@@ -50,15 +52,29 @@ fn write<T>(
     bytes: impl Fn(&T) -> usize,
     columns: impl Fn(&[T]) -> Vec<ArrayRef>,
 ) -> Result<()> {
+    write_groups(path, table, [Ok::<_, Error>(rows)], bytes, columns)
+}
+
+/// Writes a table as groups of rows come, up to the first that is an error.
+fn write_groups<T, G: AsRef<[T]>, E: From<Error>>(
+    path: &Path,
+    table: Table,
+    groups: impl IntoIterator<Item = std::result::Result<G, E>>,
+    bytes: impl Fn(&T) -> usize,
+    columns: impl Fn(&[T]) -> Vec<ArrayRef>,
+) -> std::result::Result<(), E> {
     let failed = |source: ParquetError| Error::Parquet { action: "write", path: path.to_path_buf(), source };
     atomic::write_file(path, |file| {
         let schema = table.schema();
         let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(table))).map_err(failed)?;
-        for batch in batches(rows, bytes) {
-            let batch = RecordBatch::try_new(schema.clone(), columns(batch)).map_err(|error| failed(error.into()))?;
-            writer.write(&batch).map_err(failed)?;
+        for group in groups {
+            for batch in batches(group?.as_ref(), &bytes) {
+                let batch =
+                    RecordBatch::try_new(schema.clone(), columns(batch)).map_err(|error| failed(error.into()))?;
+                writer.write(&batch).map_err(failed)?;
+            }
         }
-        writer.close().map(drop).map_err(failed)
+        Ok(writer.close().map(drop).map_err(failed)?)
     })
 }
 
@@ -99,20 +115,38 @@ fn column_index(index: usize) -> i32 {
 }
 
 /// Reads a table of this version and turns each row into a value.
-fn read<T>(path: &Path, table: Table, mut row: impl FnMut(&Row) -> std::result::Result<T, String>) -> Result<Vec<T>> {
-    let failed = |source: ParquetError| Error::Parquet { action: "read", path: path.to_path_buf(), source };
-    let wrong = |message: String| Error::Schema { path: path.to_path_buf(), message };
-    let file = File::open(path).map_err(Error::io("open", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed)?;
-    check(&builder, table).map_err(wrong)?;
-    let mut rows = Vec::new();
-    for batch in builder.with_batch_size(READ_ROWS).build().map_err(failed)? {
-        let batch = batch.map_err(|error| failed(error.into()))?;
-        for index in 0..batch.num_rows() {
-            rows.push(row(&Row { batch: &batch, index }).map_err(wrong)?);
+fn read<T>(path: &Path, table: Table, row: impl FnMut(&Row) -> std::result::Result<T, String>) -> Result<Vec<T>> {
+    rows(path, table, row)?.collect()
+}
+
+/// Opens a table of this version and turns each row into a value, as it is asked for.
+fn rows<T>(
+    path: &Path,
+    table: Table,
+    mut row: impl FnMut(&Row) -> std::result::Result<T, String>,
+) -> Result<impl Iterator<Item = Result<T>>> {
+    let path = path.to_path_buf();
+    let failed =
+        |path: &Path, source: ParquetError| Error::Parquet { action: "read", path: path.to_path_buf(), source };
+    let wrong = |path: &Path, message: String| Error::Schema { path: path.to_path_buf(), message };
+    let file = File::open(&path).map_err(Error::io("open", &path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(&path, error))?;
+    check(&builder, table).map_err(|message| wrong(&path, message))?;
+    let mut batches = builder.with_batch_size(READ_ROWS).build().map_err(|error| failed(&path, error))?;
+    let mut open: Option<(RecordBatch, usize)> = None;
+    Ok(std::iter::from_fn(move || {
+        loop {
+            if let Some((batch, index)) = open.as_mut().filter(|(batch, index)| *index < batch.num_rows()) {
+                let value = row(&Row { batch, index: *index }).map_err(|message| wrong(&path, message));
+                *index += 1;
+                return Some(value);
+            }
+            match batches.next()? {
+                Ok(batch) => open = Some((batch, 0)),
+                Err(error) => return Some(Err(failed(&path, error.into()))),
+            }
         }
-    }
-    Ok(rows)
+    }))
 }
 
 fn check(builder: &ParquetRecordBatchReaderBuilder<File>, table: Table) -> std::result::Result<(), String> {
@@ -163,6 +197,13 @@ impl<'a> Row<'a> {
     fn count<T: TryFrom<i64>>(&self, name: &str) -> std::result::Result<T, String> {
         let value = self.column::<Int64Array>(name).value(self.index);
         T::try_from(value).map_err(|_| wrong(name, &format!("{value} is out of range")))
+    }
+
+    fn counts<T: TryFrom<i64>>(&self, name: &str) -> std::result::Result<Vec<T>, String> {
+        let values = self.column::<ListArray>(name).value(self.index);
+        let values = values.as_any().downcast_ref::<Int64Array>().expect("the schema was checked");
+        let count = |&value: &i64| T::try_from(value).map_err(|_| wrong(name, &format!("{value} is out of range")));
+        values.values().iter().map(count).collect()
     }
 
     fn index(&self, name: &str) -> std::result::Result<Option<usize>, String> {

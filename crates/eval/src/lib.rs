@@ -1,12 +1,14 @@
 //! Numbers with definitions: metrics, significance, reports.
 //!
 //! - [`metrics`] compares a predicted text with its target; no model is ever loaded here;
+//! - [`completion`] compares completion tools on real code;
 //! - [`significance`] says how sure a mean or a difference of means is;
 //! - [`report`] owns `report.json`, `predictions.jsonl` and `report.html`.
 
 // `expect!` writes its raw strings with hashes.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_raw_string_hashes))]
 
+pub mod completion;
 pub mod metrics;
 pub mod significance;
 

@@ -1,4 +1,4 @@
-//! One repository as a value: sources, imports, clusters, candidates, targets.
+//! One repository as a value: sources, imports, clusters, candidates, targets, functions.
 //!
 //! Everything here is pure: the same text in gives the same value out, without I/O, wall clock or hash-map order. Odd
 //! source gives less (fewer imports, fewer targets), never an error or a panic, and syntax trees are walked without
@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! files -> imports (collect, resolve) -> graph -> clusters -> candidates
-//!                                                          \-> targets
+//!                                                          \-> targets, functions
 //! ```
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -27,6 +27,8 @@ pub mod candidates;
 
 pub mod targets;
 
+pub mod functions;
+
 pub mod random;
 
 mod error;
@@ -36,6 +38,7 @@ mod fixtures;
 
 pub use candidates::{Candidate, CandidateRule, CodeCandidate, SplitVariant};
 pub use error::{Error, Result};
+pub use functions::Function;
 pub use graph::{Cluster, DependencyGraph};
 pub use imports::Import;
 pub use language::Language;

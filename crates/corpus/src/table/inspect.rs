@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
@@ -15,6 +15,9 @@ use crate::{Error, Result};
 
 /// The most characters shown of a value.
 const VALUE_CHARS_MAX: usize = 100;
+
+/// The most values shown of a list.
+const LIST_VALUES_MAX: usize = 20;
 
 /// Returns a description of a table of any schema version: its metadata, its columns and its first `n_rows` rows.
 ///
@@ -55,8 +58,17 @@ fn value(column: &dyn Array, row: usize) -> String {
         DataType::Utf8 => shortened(column.as_string::<i32>().value(row)),
         DataType::Int32 => column.as_primitive::<Int32Type>().value(row).to_string(),
         DataType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::List(_) => list(&column.as_list::<i32>().value(row)),
         other => format!("({other})"),
     }
+}
+
+/// Returns the first values of a list, and how many it has if not all are shown.
+fn list(values: &ArrayRef) -> String {
+    let n = values.len();
+    let shown: Vec<String> = (0..n.min(LIST_VALUES_MAX)).map(|index| value(values, index)).collect();
+    let shown = shown.join(", ");
+    if n > LIST_VALUES_MAX { format!("[{shown}, ...] ({n} values)") } else { format!("[{shown}]") }
 }
 
 /// Returns the value on one line, with its length if it is cut.

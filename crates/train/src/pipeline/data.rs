@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, ensure};
-use corpus::crawl::{Corpus, CrawlEvent, CrawlOptions, crawl as crawl_sources};
+use corpus::crawl::{Corpus, CrawlEvent, CrawlOptions, CrawledRepository, crawl as crawl_sources};
 use corpus::dataset::Dataset;
 use corpus::manifest::{Manifest, Split};
 use corpus::samples::{Sample, SampleRule, SplitCounts, sample};
@@ -79,6 +79,17 @@ impl Crawl<'_> {
             Err(corpus::Error::Interrupted) => Err(Interrupted.into()),
             corpus => Ok(corpus?),
         }
+    }
+
+    /// Crawls a manifest, whose relative paths start at `base`, into memory and returns the repositories that have files.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a source cannot be read.
+    pub fn repositories(&self, manifest: &Manifest, base: &Path) -> anyhow::Result<Vec<CrawledRepository>> {
+        let mut repositories = self.run(manifest, base, &|| false)?.repositories;
+        repositories.retain(|crawled| !crawled.repository.files().is_empty());
+        Ok(repositories)
     }
 
     /// Crawls a manifest into a directory and returns the number of files by verdict.
