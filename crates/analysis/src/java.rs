@@ -99,6 +99,14 @@ impl CodeIntelligence for JavaEngine<'_> {
         "java"
     }
 
+    fn remarks(&self) -> Vec<String> {
+        let unread = self.store.unread();
+        unread
+            .into_iter()
+            .map(|path| format!("{path} is beyond the limits of the parser: nothing in it is known"))
+            .collect()
+    }
+
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
         Ok(self.ask(caret, |scope| completion::suggestions(scope, caret.prefix())))
     }

@@ -47,7 +47,10 @@ pub(super) fn suggestions(scope: &Scope<'_>, prefix: &str) -> Vec<Suggestion> {
         Wanted::Type => scope.types(&mut names),
         Wanted::Member { left, types_only } => {
             let meaning = scope.meaning(left, &Bindings::new());
-            scope.members(&meaning, types_only, &mut names);
+            match &meaning {
+                Meaning::Value(of) if left.kind() == "super" => scope.value_members(of, true, &mut names),
+                meaning => scope.members(meaning, types_only, &mut names),
+            }
         }
         Wanted::Path { before } => scope.path_parts(&before, &mut names),
         Wanted::Constant { of } => {
@@ -87,7 +90,7 @@ impl Scope<'_> {
                 Entry::Local(local) => names.add(local.name, origin),
                 Entry::Class { id, is_static } => {
                     in_static |= is_static;
-                    self.each_visible(*id, |member| {
+                    self.each_visible(*id, None, |member| {
                         if member.is_static || !in_static {
                             names.add(&member.name, Origin::Member);
                         }
@@ -171,22 +174,27 @@ impl Scope<'_> {
             }
             Meaning::Value(of @ Type::Array(_)) => {
                 names.add("length", Origin::Member);
-                self.value_members(of, names);
+                self.value_members(of, false, names);
             }
-            Meaning::Value(of) => self.value_members(of, names),
+            Meaning::Value(of) => self.value_members(of, false, names),
             Meaning::Package(package) => self.path_parts(package, names),
             Meaning::Nothing => {}
         }
     }
 
-    fn value_members(&self, of: &Type, names: &mut Names) {
+    /// Adds the members of a value; those of `super` are the caret's own.
+    fn value_members(&self, of: &Type, is_super: bool, names: &mut Names) {
         let receiver = match self.store.erased(of) {
             Type::Class(id, _) => Some(id),
             Type::Array(_) => self.store.library_class("java.lang", "Object"),
             _ => None,
         };
         if let Some(id) = receiver {
-            self.each_visible(id, |member| names.add(&member.name, Origin::Member));
+            let through = Some(id).filter(|_| !is_super);
+            self.each_visible(id, through, |member| names.add(&member.name, Origin::Member));
+        }
+        if matches!(of, Type::Array(_)) {
+            names.add("clone", Origin::Member);
         }
     }
 
@@ -200,13 +208,18 @@ impl Scope<'_> {
         }
     }
 
-    /// Goes over the members of a type and its supertypes that code at the caret may use.
-    fn each_visible(&self, id: ClassId, mut take: impl FnMut(&Member)) {
+    /// Goes over the members of a type and its supertypes that code at the caret may use; `through` is the type of the
+    /// object before the dot, which for protected members has to be one of the type at the caret.
+    fn each_visible(&self, id: ClassId, through: Option<ClassId>, mut take: impl FnMut(&Member)) {
         for owner in self.store.supertypes(id).ids() {
             let class = self.store.class(owner);
             let is_own = class.home == self.focus.home;
             let in_package = class.package == self.focus.file.package && class.home != Home::Library;
-            let inherits = || self.classes().any(|(around, _)| self.store.is_subtype(around, owner));
+            let inherits = || {
+                self.classes().any(|(around, _)| {
+                    self.store.is_subtype(around, owner) && through.is_none_or(|of| self.store.is_subtype(of, around))
+                })
+            };
             let mut protected = None;
             for member in class.members.iter() {
                 let is_visible = match member.access {
@@ -216,7 +229,10 @@ impl Scope<'_> {
                     Access::Private => is_own,
                 };
                 // Static methods of interfaces are not inherited.
-                let is_inherited = !class.kind.is_interface() || !member.is_static || owner == id || member.is_value();
+                let is_inherited = !class.kind.is_interface()
+                    || !member.is_static
+                    || owner == id && through.is_none()
+                    || member.is_value();
                 if is_visible && is_inherited {
                     take(member);
                 }
@@ -226,7 +242,7 @@ impl Scope<'_> {
 
     /// Adds the static members of a type, or one of them.
     fn static_members(&self, id: ClassId, only: Option<&str>, origin: Origin, names: &mut Names) {
-        self.each_visible(id, |member| {
+        self.each_visible(id, None, |member| {
             if member.is_static && only.is_none_or(|only| only == &*member.name) {
                 names.add(&member.name, origin);
             }

@@ -241,15 +241,22 @@ impl Edit {
     /// Returns the text with the placeholder, and with every bracket closed that the text leaves open.
     fn apply(&self, text: &str, at: usize) -> String {
         let (before, behind) = (&text[..at], &text[at + self.n_replaced..]);
-        let closing = closing(text, at);
-        if closing.is_empty() {
-            return [before, self.insertion, behind].concat();
-        }
+        let is_word = repo::identifiers::is_word;
         // The rest of an identifier that is read as code goes before the brackets.
-        let word =
-            if self.is_kept { behind.find(|c| !repo::identifiers::is_word(c)).unwrap_or(behind.len()) } else { 0 };
-        [before, self.insertion, &behind[..word], &closing, &behind[word..]].concat()
+        let word = if self.is_kept { behind.find(|c| !is_word(c)).unwrap_or(behind.len()) } else { 0 };
+        let (word, behind) = behind.split_at(word);
+        let mut closing = closing(text, at);
+        if follows_type_arguments(before.trim_end_matches(is_word)) && !behind.trim_start().starts_with('(') {
+            closing.insert_str(0, "()");
+        }
+        [before, self.insertion, word, &closing, behind].concat()
     }
+}
+
+/// Returns whether a text ends with the type arguments of a call: `Collections.<String>`.
+fn follows_type_arguments(before: &str) -> bool {
+    let statement = before.rfind([';', '{', '}']).unwrap_or(0);
+    before.trim_end().ends_with('>') && before.rfind(".<").is_some_and(|start| start > statement)
 }
 
 /// Finds the member of the repository's own file that holds the caret and every edit of the text.

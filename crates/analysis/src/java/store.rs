@@ -1,7 +1,7 @@
 //! All types that a question may touch: those of the repository and of the library, loaded when first named.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use repo::{Language, Repository};
@@ -28,6 +28,8 @@ pub(super) struct Store<'repository> {
     library: RefCell<HashMap<(&'static str, &'static str), ClassId>>,
     files: RefCell<HashMap<usize, Rc<FileTypes>>>,
     pub(super) supertypes: RefCell<HashMap<ClassId, Rc<super::inheritance::Supertypes>>>,
+    /// Files that are beyond the limits of the parser.
+    unread: RefCell<BTreeSet<usize>>,
     pub(super) scratch: Scratch,
 }
 
@@ -83,6 +85,7 @@ impl<'repository> Store<'repository> {
             library: RefCell::default(),
             files: RefCell::default(),
             supertypes: RefCell::default(),
+            unread: RefCell::default(),
             scratch: Scratch::default(),
         }
     }
@@ -107,6 +110,9 @@ impl<'repository> Store<'repository> {
         }
         let text = &self.repository.files()[index].text;
         let tree = Language::Java.parse(&readable(text));
+        if tree.is_none() {
+            self.unread.borrow_mut().insert(index);
+        }
         let outline = tree.as_ref().map(|tree| Outline::of(tree, text)).unwrap_or_default();
         let mut file = self.install(outline, Home::File(index), None);
         file.is_sound = tree.is_some_and(|tree| !tree.root_node().has_error());
@@ -122,6 +128,11 @@ impl<'repository> Store<'repository> {
             Home::Edited => self.scratch.edited.borrow().as_ref().map(|(_, file)| file.clone()),
             Home::Library => None,
         }
+    }
+
+    /// Returns the paths of the files whose declarations are not known because the parser gave up on them.
+    pub(super) fn unread(&self) -> Vec<&str> {
+        self.unread.borrow().iter().map(|index| self.repository.files()[*index].path.as_str()).collect()
     }
 
     /// Takes an outline in as types.

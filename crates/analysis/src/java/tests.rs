@@ -125,6 +125,9 @@ fn members_follow_a_dot() {
         &expect!["GREEN RED compareTo describeConstable getDeclaringClass name next ordinal valueOf values"],
     );
     check("Shape.of(points).getOwner().iterator().next().^", &expect!["x y"]);
+    check("super.ar^ea(1);", &expect!["area"]);
+    check("name.cl^", &expect![""]);
+    check("Shape.<String>o^", &expect!["of"]);
     check("sizes.^", &expect!["length"]);
     check("new Shape.Builder().with(\"a\").^with(name);", &expect!["with"]);
 }
@@ -135,7 +138,7 @@ fn lambdas_loops_and_patterns_have_types() {
     check("points.stream().map(p -> p.sum()).forEach(i -> i.longV^", &expect!["longValue"]);
     check("for (var p : points) { p.^ }", &expect!["x y"]);
     check("Object o = name; if (o instanceof Point q && q.^", &expect!["x y"]);
-    check("Shape.Visitor v = (shape, depth) -> { shape.^ };", &expect!["LIMIT area compareTo getOwner of owner"]);
+    check("Shape.Visitor v = (shape, depth) -> { shape.^ };", &expect!["LIMIT area compareTo getOwner of"]);
     check("new Object() { int own; void f() { ow^n++; } };", &expect!["own owner"]);
     check("class Inner { int deep; Inner self() { return this; } } new Inner().self().^", &expect!["deep self"]);
     check("try (java.io.StringReader r = null) { r.rea^ } catch (Exception e) { }", &expect!["read ready"]);

@@ -142,6 +142,15 @@ fn a_long_chain_and_deep_nesting_are_answered_in_time() {
 }
 
 #[test]
+fn a_text_that_cannot_be_read_is_remarked_on() {
+    let text = format!("class A {{ int a = {}1; }}", "1+".repeat(10_000));
+    let repository = repository(&text);
+    let mut engine = JavaEngine::new(&repository);
+    ask_everything(&mut engine, &text, text.len() - 4);
+    assert_eq!(engine.remarks(), ["a/A.java is beyond the limits of the parser: nothing in it is known"]);
+}
+
+#[test]
 fn a_class_of_a_hundred_thousand_members_is_answered_in_time() {
     let members: Vec<String> = (0..100_000).map(|index| format!("int a{index};\n")).collect();
     let members = members.concat();
