@@ -182,14 +182,16 @@ impl TriggersArguments {
     }
 }
 
-/// Returns the manifest that crawls directories and keeps whatever can be read.
+/// Returns the manifest that crawls directories and keeps whatever can be read. Directories of one name are told apart by
+/// their paths.
 fn manifest_of(directories: &[PathBuf]) -> Manifest {
+    let is_shared = |path: &PathBuf| directories.iter().filter(|other| other.file_name() == path.file_name()).count() > 1;
     let source = |path: &PathBuf| SourceEntry {
         spec: SourceSpec::Directory(path.clone()),
         sha256: None,
         license: None,
         split: Some(corpus::manifest::Split::Train),
-        name: None,
+        name: is_shared(path).then(|| path.display().to_string()),
     };
     Manifest {
         version: corpus::manifest::VERSION,
