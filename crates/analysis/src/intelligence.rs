@@ -20,6 +20,12 @@ pub trait CodeIntelligence {
         0.0
     }
 
+    /// Returns what a report has to say of the tool's work so far, one line each: what it was kept from, how often it
+    /// failed. A tool within this process has nothing to say.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the identifiers that may stand at the caret: those that begin with the [prefix](Caret::prefix), whole.
     ///
     /// What stands behind the caret is read as code when it is an identifier (a file as it is on disk), so a name that

@@ -16,11 +16,17 @@ mod written;
 
 mod scan;
 
+mod brackets;
+
+mod glance;
+
+mod signature;
+
 mod outline;
 
 mod library;
 
-mod types;
+mod resolved;
 
 mod store;
 
@@ -30,11 +36,19 @@ mod focus;
 
 mod scope;
 
+mod locals;
+
 mod expression;
 
 mod call;
 
+mod overload;
+
+mod inference;
+
 mod expected;
+
+mod wanted;
 
 mod completion;
 

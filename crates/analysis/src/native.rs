@@ -49,6 +49,10 @@ impl CodeIntelligence for Native<'_> {
         "native"
     }
 
+    fn remarks(&self) -> Vec<String> {
+        [self.python.remarks(), self.java.remarks()].concat()
+    }
+
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
         self.engine(caret.path).completions(caret)
     }

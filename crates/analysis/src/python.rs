@@ -94,6 +94,11 @@ impl CodeIntelligence for PythonEngine {
         "native"
     }
 
+    fn remarks(&self) -> Vec<String> {
+        let remark = |(path, limit): (&String, &Limit)| format!("{path} was read by its words alone: {}", limit.name());
+        self.limits.iter().map(remark).collect()
+    }
+
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {
         let prefix = caret.prefix();
         if prefix.starts_with(char::is_numeric) {

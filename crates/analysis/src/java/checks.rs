@@ -10,11 +10,11 @@ use super::class::ClassId;
 use super::expression::{Bindings, Meaning};
 use super::focus::{Focus, Parsed};
 use super::outline::Outline;
+use super::resolved::Type;
 use super::scan::readable;
 use super::scope::Scope;
 use super::store::Store;
 use super::symbol::is_declared_name;
-use super::types::Type;
 use crate::diagnostics::{Diagnostic, DiagnosticKind, syntax};
 
 /// The most identifiers of one file that are checked.
@@ -24,11 +24,13 @@ const IDENTIFIERS_MAX: usize = 40_000;
 pub(super) fn diagnostics(store: &Store<'_>, path: &str, text: &str, last: &mut Option<Rc<Parsed>>) -> Vec<Diagnostic> {
     let readable = readable(text);
     let mut found = syntax(&readable, Language::Java);
-    let Some(tree) = Language::Java.parse(&readable) else { return found };
     let index = store.repository.position(path);
     let file = match index.filter(|index| store.repository.files()[*index].text == text) {
         Some(index) => store.file(index),
-        None => store.edit(index, Outline::of(&tree, text)),
+        None => match Language::Java.parse(&readable) {
+            Some(tree) => store.edit(index, Outline::of(&tree, text)),
+            None => return found,
+        },
     };
     let mut n_checked = 0;
     for id in &file.types {
@@ -194,6 +196,7 @@ impl<'t> Scope<'t> {
                 .last()
                 .is_none_or(|outer| !matches!(outer.kind(), "field_access" | "method_invocation" | "method_reference")),
             "method_invocation" => is_field("object"),
+            "switch_label" => self.is_constant(name) == Some(false),
             "argument_list"
             | "binary_expression"
             | "assignment_expression"
@@ -216,6 +219,13 @@ impl<'t> Scope<'t> {
             || !self.is_closed()
             || self.has_pattern(name);
         (!is_defined).then_some(DiagnosticKind::UndefinedName)
+    }
+
+    /// Returns whether the value of the `switch` at the caret has this constant, if its type is known.
+    fn is_constant(&self, name: &str) -> Option<bool> {
+        let switch = self.path.iter().rev().find(|node| node.kind() == "switch_expression")?;
+        let of = self.type_of(switch.child_by_field_name("condition")?, &Bindings::new());
+        of.is_known().then(|| self.field_type(&of, name).is_some())
     }
 
     /// Returns whether a pattern anywhere in the member binds a name: where it is in scope follows from the flow.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::class::{Access, Class, ClassId, Home, Member, MemberKind, Parameter, TypeParameter};
 use super::inheritance::Place;
+use super::resolved::Type;
 use super::scope::{Entry, Scope};
-use super::types::Type;
 use super::written::Written;
 use crate::intelligence::{Header, Origin, TypeDefinition};
 

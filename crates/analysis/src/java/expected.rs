@@ -4,8 +4,8 @@ use tree_sitter::Node;
 
 use super::call::{Callee, arguments_of};
 use super::expression::{Bindings, Meaning};
+use super::resolved::Type;
 use super::scope::Scope;
-use super::types::Type;
 use super::written::{Written, n_dimensions};
 
 impl<'t> Scope<'t> {

@@ -8,8 +8,8 @@ use tree_sitter::Node;
 
 use super::class::ClassId;
 use super::inheritance::Place;
+use super::resolved::Type;
 use super::scope::{Entry, Local, Scope, Source};
-use super::types::Type;
 use super::written::Written;
 
 /// How deep expressions are typed within each other.

@@ -11,9 +11,10 @@ use std::rc::Rc;
 use repo::Language;
 use tree_sitter::{Node, Tree};
 
+use super::brackets::closing;
 use super::class::{ClassId, ClassKind, Home, MemberKind};
 use super::outline::Outline;
-use super::scan::{closing, is_opaque, readable};
+use super::scan::{is_opaque, readable};
 use super::store::{FileTypes, Store};
 use crate::caret::Caret;
 

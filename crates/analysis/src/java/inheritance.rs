@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::class::{Class, ClassId, Home, Member, TypeParameter};
 use super::library::Library;
+use super::resolved::{Substitution, Type};
 use super::store::Store;
-use super::types::{Substitution, Type};
 use super::written::Written;
 
 /// The longest list of supertypes.

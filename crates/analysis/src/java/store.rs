@@ -7,10 +7,11 @@ use std::rc::Rc;
 use repo::{Language, Repository};
 
 use super::class::{Class, ClassId, Home, Members};
+use super::glance::glance;
 use super::library::Library;
 use super::outline::{Import, Outline, TypeOutline};
-use super::scan::{glance, readable};
-use super::types::Type;
+use super::resolved::Type;
+use super::scan::readable;
 
 /// Identifiers from here on are of types that only the question at hand knows.
 const TEMPORARY: u32 = 1 << 31;

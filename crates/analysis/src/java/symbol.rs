@@ -7,9 +7,10 @@ use tree_sitter::Node;
 use super::class::{ClassId, Home, Member};
 use super::expression::{Bindings, Meaning};
 use super::inheritance::Place as TypePlace;
-use super::outline::{declared_kind, type_of_parameter};
+use super::outline::declared_kind;
+use super::resolved::Type;
 use super::scope::{Entry, Scope};
-use super::types::Type;
+use super::signature::type_of_parameter;
 use super::written::{Written, n_dimensions};
 use crate::intelligence::{Definition, Place};
 

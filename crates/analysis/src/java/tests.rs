@@ -160,6 +160,8 @@ fn types_packages_and_imports_are_completed() {
     assert!(has("package app;\nimport base.^\nclass A {}", "Shape"));
     assert!(has("package app;\nimport base.Shape;\nclass A extends ^ {}", "Shape"));
     assert!(has("package app;\nimport base.Shape;\nclass A extends Shape<^> { int b; }", "A"));
+    assert!(has("@interface N { int size(); } @N(si^ = 1) class A {}", "size"));
+    assert!(has("@interface N { int size(); } class A { @N(^) int b; }", "size"));
     assert!(has("class A { void f() { label: while (true) break ^; } }", "label"));
 }
 
@@ -254,17 +256,17 @@ fn identifiers_have_definitions() {
 #[test]
 fn reachable_types_and_headers_are_declared() {
     let reached = ask(&program("Shape.Color c = ^;"), None, |engine, caret| engine.reachable_types(caret).unwrap());
-    expect![[r#"
+    expect![[r"
         enum Color {
             static Color[] values();
             static Color valueOf(String name);
             RED;
             GREEN;
             Color next();
-        }"#]]
+        }"]]
     .assert_eq(&reached.iter().map(|found| &*found.declaration).collect::<Vec<_>>().join("\n"));
     let headers = ask(&program("int a = 1; ^"), None, |engine, caret| engine.headers(caret).unwrap());
-    expect![[r#"
+    expect![[r"
         int a
         String name
         int[] sizes
@@ -277,7 +279,7 @@ fn reachable_types_and_headers_are_declared() {
         static <E> Shape<E> of(E owner)
         String owner
         List<Point> points
-        void run(String name, int... sizes)"#]]
+        void run(String name, int... sizes)"]]
     .assert_eq(&headers.iter().map(|found| &*found.declaration).collect::<Vec<_>>().join("\n"));
 }
 

@@ -81,12 +81,12 @@ fn of_signatures(view: &View<'_>, argument: &Argument<'_>) -> Names {
     let mut names = Names::new();
     for signature in call_signature_details(&view.model(), argument.call) {
         let parameters = signature.parameters.into_iter().enumerate();
-        let named = parameters.filter(|(at, parameter)| {
+        let open = parameters.filter(|(at, parameter)| {
             let is_variadic = parameter.is_variadic || parameter.is_keyword_variadic;
             let is_filled = *at < argument.n_positional;
             !parameter.is_positional_only && !is_variadic && !is_filled
         });
-        names.extend(named.map(|(_, parameter)| parameter.name));
+        names.extend(open.map(|(_, parameter)| parameter.name));
     }
     names
 }

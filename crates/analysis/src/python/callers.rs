@@ -59,7 +59,8 @@ pub(super) fn arguments<'db>(search: &Search<'db>, parameter: Definition<'db>) -
 
 fn target<'db>(db: &'db dyn Db, parameter: Definition<'db>) -> Option<Target<'db>> {
     let DefinitionKind::Parameter(_) = parameter.kind(db) else { return None };
-    let name = parameter.name(db)?;
+    let symbol = parameter.place(db).as_symbol()?;
+    let name = ty_python_core::place_table(db, parameter.scope(db)).symbol(symbol).name().to_string();
     let module = parsed_module(db, parameter.python_file(db)).load(db);
     let function = parameter.scope(db).node(db).as_function()?;
     let node = function.node(&module);

@@ -48,7 +48,9 @@ pub(super) fn scope_names<'db>(db: &'db dyn Db, scope: ScopeId<'db>) -> Vec<Scop
             continue;
         }
         let kind = definition.kind(db);
-        let start = if kind.is_user_visible() { kind.target_range(&module).start().to_usize() } else { usize::MAX };
+        // An assigned name is not there yet in what it is assigned.
+        let bound = kind.value(&module).map_or_else(|| kind.target_range(&module).start(), Ranged::end);
+        let start = if kind.is_user_visible() { bound.to_usize() } else { usize::MAX };
         let exported = !is_stub || definition.is_reexported(db) && !symbol.name().starts_with('_');
         let (first, is_exported) = names.entry(symbol.name()).or_insert((usize::MAX, false));
         *first = start.min(*first);
@@ -176,7 +178,7 @@ pub(super) fn visible_names<'db>(
             }
         }
         inner.push(names);
-        if scope.kind() == ScopeKind::Function {
+        if matches!(scope.kind(), ScopeKind::Function | ScopeKind::Lambda) {
             is_before = false;
         }
         if is_lasting {

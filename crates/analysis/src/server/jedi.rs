@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use repo::{Language, Repository};
 use serde_json::{Value, json};
@@ -154,6 +153,10 @@ impl CodeIntelligence for JediWorker {
 
     fn outside_cpu_seconds(&self) -> f64 {
         self.tool.cpu().as_secs_f64()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        vec![self.protection().to_string(), self.usage().to_string()]
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {

@@ -20,7 +20,7 @@ mod place;
 mod uri;
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use repo::{Language, Repository};
 use serde_json::{Value, json};
@@ -244,6 +244,10 @@ impl CodeIntelligence for LanguageServer {
 
     fn outside_cpu_seconds(&self) -> f64 {
         self.tool.cpu().as_secs_f64()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        vec![self.protection().to_string(), self.usage().to_string()]
     }
 
     fn completions(&mut self, caret: &Caret<'_>) -> Result<Vec<Suggestion>> {

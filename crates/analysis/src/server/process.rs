@@ -100,7 +100,7 @@ impl Process {
         Ok((Self { shared, id, watcher: Some(watcher) }, stdin, stdout))
     }
 
-    /// Ends the program if it is not [`disarmed`](Self::disarm) by then.
+    /// Ends the program at the deadline, unless that is lifted before.
     pub(super) fn arm(&self, deadline: Instant) {
         self.shared.state().deadline = Some(deadline);
         self.shared.changed.notify_all();
@@ -132,7 +132,7 @@ impl Process {
     /// Waits a moment for the program to end by itself, then ends it, and tells why it is not running any more.
     pub(super) fn finish(&mut self) -> End {
         let wait = |waiting: fn(&mut State) -> bool| {
-            drop(self.shared.changed.wait_timeout_while(self.shared.state(), GRACE, |state| waiting(state)));
+            drop(self.shared.changed.wait_timeout_while(self.shared.state(), GRACE, waiting));
         };
         wait(|state| state.end.is_none());
         self.shared.stop();

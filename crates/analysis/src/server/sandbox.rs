@@ -9,7 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use repo::Repository;
 use tempfile::TempDir;
 
-use super::process::{Launch, succeeds};
+use super::process::Launch;
+use super::process::succeeds;
 
 /// Stands in an argument for the tool's own temporary folder, as the tool sees it.
 pub const OWN_FOLDER: &str = "{own}";

@@ -8,7 +8,8 @@ use repo::Repository;
 
 use super::connection::{Connection, Fault};
 use super::json_rpc::Framing;
-use super::process::{End, Process};
+use super::process::End;
+use super::process::Process;
 use super::sandbox::{Program, Sandbox};
 use super::{Limits, Usage};
 use crate::error::{Error, Result};
@@ -97,7 +98,8 @@ impl Tool {
         &mut self,
         talk: impl FnOnce(&mut Connection<ChildStdin>, Instant) -> std::result::Result<T, Fault>,
     ) -> Result<T> {
-        let patience = if self.is_cold { self.limits.start_deadline } else { self.limits.deadline };
+        let Limits { deadline, start_deadline, .. } = self.limits;
+        let patience = if self.is_cold { deadline.max(start_deadline) } else { deadline };
         let answer = self.talk(patience, talk);
         self.is_cold &= answer.is_err();
         answer

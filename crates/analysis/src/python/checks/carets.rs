@@ -5,8 +5,9 @@ use repo::Repository;
 
 use crate::caret::Caret;
 use crate::intelligence::CodeIntelligence;
+use crate::python::database::Database;
 use crate::python::view::{self, View};
-use crate::python::{PythonEngine, checks, definitions, headers, types};
+use crate::python::{PythonEngine, Texts, checks, completions, definitions, headers, types};
 
 const CODE: &str = concat!(
     "(x|y|self|int|é|def f|class C|\\(|\\)|\\[|\\]|\\{|\\}|:|,|=|==|\\.|@|->|\\*|\\*\\*|\n|\n    |\n        |\t|import |from |",
@@ -17,11 +18,12 @@ const CODE: &str = concat!(
 /// Asks everything about one place without the engine's guard, so that a panic fails the test.
 fn ask_all(before: &str, after: &str) {
     let text = [before, after].concat();
-    let mut engine = PythonEngine::new(&Repository::new("fixture", Vec::new()));
+    let (mut database, mut edit) = (Database::new(&Texts::new()), None);
     let caret = Caret::new("a.py", text.as_str().into(), before.len());
     for text in [caret.text.clone(), view::filled(&caret)] {
-        engine.edit = engine.database.edit(engine.edit.take(), "a.py", &text);
-        let view = View::new(&engine.database, "a.py", &text, caret.byte).unwrap();
+        edit = database.edit(edit.take(), "a.py", &text);
+        let view = View::new(&database, "a.py", &text, caret.byte).unwrap();
+        completions::completions(&view);
         definitions::definitions(&view);
         types::inferred_type(&view);
         types::expected_type(&view);

@@ -12,7 +12,6 @@ fn what_a_cut_statement_leaves_open_is_closed() {
     assert_eq!(closed("f(a, [b, {|\n\n@property\ndef g(): pass\n"), "}])");
     assert_eq!(closed("f(a, |\n\nif x:\n    g()\n"), ")");
     assert_eq!(closed("x = f'{a.|\ny = 1\n"), "}'");
-    assert_eq!(closed("x = f(')|\n"), "");
 }
 
 #[test]

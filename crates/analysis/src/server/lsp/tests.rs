@@ -4,6 +4,7 @@ use super::*;
 use crate::server::connection::Connection;
 use std::io::{self, BufReader, Write};
 use std::thread::spawn;
+use std::time::Duration;
 
 /// Plays a server that says the messages, one after each request, and returns what the handshake makes of it.
 fn shake(answers: Vec<Value>) -> (std::result::Result<Server, Fault>, Vec<String>) {

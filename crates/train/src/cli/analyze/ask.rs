@@ -78,7 +78,15 @@ pub(super) fn place(question: Question, arguments: &PlaceArguments, out: &mut dy
         Question::Type => types(tool.as_mut(), &caret)?,
         Question::Headers => headers(tool.as_mut(), &caret)?,
     };
+    remark(tool.as_ref());
     print(answer, arguments.json, out)
+}
+
+/// Tells what the answer does not: a text that was too much for the tool, a protection that was off.
+fn remark(tool: &dyn CodeIntelligence) {
+    for remark in tool.remarks() {
+        tracing::warn!("{}: {remark}", tool.name());
+    }
 }
 
 /// Prints what is wrong in a file.
@@ -87,6 +95,7 @@ pub(super) fn diagnostics(arguments: &DiagnosticsArguments, out: &mut dyn Write)
     let file = file(&repository, &arguments.file)?;
     let mut tool = arguments.tool.open(&arguments.engine, &repository, file.language)?;
     let found = tool.diagnostics(&file.path, &file.text)?;
+    remark(tool.as_ref());
     let rows = found.iter().map(|diagnostic| {
         let Diagnostic { span, kind } = diagnostic;
         let text = file.text.get(span.clone()).unwrap_or_default().lines().next().unwrap_or_default();

@@ -64,7 +64,7 @@ pub(super) fn benchmark(arguments: &BenchmarkArguments, out: &mut dyn Write) -> 
     let mut rows = Vec::new();
     let mut reference: Option<BTreeMap<Key, Answer>> = None;
     for engine in &arguments.engines {
-        let (name, outcomes) = ask(engine, arguments, &repositories, &parts)?;
+        let (name, outcomes) = ask(engine, arguments, &repositories, &parts, out)?;
         let is_first = reference.is_none();
         let known = reference.get_or_insert_with(|| by_key(&parts[0].questions, &outcomes[0]));
         for (part, outcome) in parts.iter().zip(&outcomes) {
@@ -108,6 +108,7 @@ fn ask(
     arguments: &BenchmarkArguments,
     repositories: &[Repository],
     parts: &[Part],
+    out: &mut dyn Write,
 ) -> anyhow::Result<(String, Vec<Outcome>)> {
     let total = parts.iter().flat_map(|part| &part.questions).map(Vec::len).sum();
     let progress = Progress::new(&format!("{engine}"), total, "questions");
@@ -119,6 +120,9 @@ fn ask(
         for (part, outcome) in parts.iter().zip(&mut outcomes) {
             let asked = completion::ask(tool.as_mut(), repository, &part.questions[index], part.mode, || progress.add(1));
             outcome.append(asked);
+        }
+        for remark in tool.remarks() {
+            writeln!(out, "{engine} on {}: {remark}", repository.name)?;
         }
     }
     Ok((engine.to_string(), outcomes))
