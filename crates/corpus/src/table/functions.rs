@@ -152,7 +152,7 @@ mod tests {
     fn groups_are_written_and_read_in_order() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("functions.parquet");
-        let groups = vec![vec![row("a", &[28, 39]), row("b", &[])], vec![], vec![row("c", &[39])]];
+        let groups = [vec![row("a", &[28, 39]), row("b", &[])], vec![], vec![row("c", &[39])]];
         write_functions(&path, groups.iter().cloned().map(Ok::<_, Error>)).unwrap();
         assert_eq!(read_functions(&path).unwrap(), groups.concat());
         let text = super::super::inspect(&path, 1).unwrap();

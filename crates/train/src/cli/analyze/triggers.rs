@@ -98,8 +98,8 @@ pub(super) fn run(arguments: &TriggersArguments, out: &mut dyn Write) -> anyhow:
         };
         // Nobody receives any more only if writing failed, which is the error that is reported.
         scope.spawn(|| pool.install(work).ok());
-        let groups = in_order(&receiver).map(|marked| {
-            let marked = marked?;
+        let groups = in_order(&receiver, repositories.len()).map(|marked| {
+            let marked = marked.context("a thread ended before its repository was marked")??;
             summary.add(&marked);
             Ok::<_, anyhow::Error>(marked.rows)
         });
@@ -138,17 +138,15 @@ fn marked(
     Ok(marked)
 }
 
-/// Returns what comes with its index, in the order of the indices.
-fn in_order<T>(receiver: &Receiver<(usize, T)>) -> impl Iterator<Item = T> {
+/// Returns what comes with the indices below `n`, in their order, and `None` for each that does not come.
+fn in_order<T>(receiver: &Receiver<(usize, T)>, n: usize) -> impl Iterator<Item = Option<T>> {
     let mut waiting = BTreeMap::new();
-    let mut next = 0;
-    std::iter::from_fn(move || {
+    (0..n).map(move |next| {
         while !waiting.contains_key(&next) {
             let (index, item) = receiver.recv().ok()?;
             waiting.insert(index, item);
         }
-        next += 1;
-        waiting.remove(&(next - 1))
+        waiting.remove(&next)
     })
 }
 
@@ -182,14 +180,17 @@ impl TriggersArguments {
     }
 }
 
-/// Returns the manifest that crawls directories and keeps whatever can be read.
+/// Returns the manifest that crawls directories and keeps whatever can be read. Directories of one name are told apart by
+/// their paths.
 fn manifest_of(directories: &[PathBuf]) -> Manifest {
+    let is_shared =
+        |path: &PathBuf| directories.iter().filter(|other| other.file_name() == path.file_name()).count() > 1;
     let source = |path: &PathBuf| SourceEntry {
         spec: SourceSpec::Directory(path.clone()),
         sha256: None,
         license: None,
         split: Some(corpus::manifest::Split::Train),
-        name: None,
+        name: is_shared(path).then(|| path.display().to_string()),
     };
     Manifest {
         version: corpus::manifest::VERSION,

@@ -52,11 +52,20 @@ fn switches_of_the_paper_do_not_go_with_the_released_rule() {
 }
 
 #[test]
+fn directories_of_one_name_are_told_apart_by_their_paths() {
+    let names = |paths: &[&str]| -> Vec<_> {
+        let manifest = manifest_of(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+        manifest.sources.into_iter().map(|source| source.name).collect()
+    };
+    assert_eq!(names(&["a/src", "b", "c/src"]), [Some("a/src".into()), None, Some("c/src".into())]);
+}
+
+#[test]
 fn what_comes_out_of_order_is_put_in_order() {
     let (sender, receiver) = sync_channel(8);
-    for index in [2, 0, 1, 4, 3] {
+    for index in [2, 0, 1, 4] {
         sender.send((index, index * 10)).unwrap();
     }
     drop(sender);
-    assert_eq!(in_order(&receiver).collect::<Vec<_>>(), [0, 10, 20, 30, 40]);
+    assert_eq!(in_order(&receiver, 5).collect::<Vec<_>>(), [Some(0), Some(10), Some(20), None, Some(40)]);
 }
