@@ -2,15 +2,17 @@
 # Compares the completion tools on real packages, in one run for each language, and keeps the tables:
 #
 #     tests/bench/completion.sh python    # flask, requests, rich, luigi against Jedi: experiments/completion/python.csv
-#     tests/bench/completion.sh java      # commons-csv, commons-io, jsoup against jdtls: experiments/completion/java.csv
+#     tests/bench/completion.sh tools     # the same packages, fewer identifiers, more tools: experiments/completion/tools.csv
+#     tests/bench/completion.sh java      # commons-io, commons-lang, jsoup against jdtls: experiments/completion/java.csv
 #
 # Python's packages come from the package index, Java's libraries are Debian's source packages (`apt-get source`). Half
 # an hour each on two quiet cores, most of it for the tools compared with.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-language=${1:?python or java}
+run=${1:?python, tools or java}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/retort/completion-sources
-packages=$cache/$language
+packages=$cache/$run
+language=python
 mkdir -p "$packages" experiments/completion
 tools=$(tests/oracles/completion.sh)
 eval "$tools"
@@ -45,27 +47,34 @@ java_library() { # SOURCE-PACKAGE FOLDER NAME
     rm -rf "$work"
 }
 
-case $language in
+case $run in
 python)
     python_package flask 3.1.3 src/flask flask
     python_package requests 2.34.2 src/requests requests
     python_package rich 15.0.0 rich rich
     python_package luigi 2.8.13 luigi luigi
-    engines=(--engine jedi --engine native --engine jedi+placeholder)
+    engines=(--engine jedi --engine native)
     sizes=(--intact 0 --online 2000)
     ;;
+tools) # needs the packages of `python`; every tool, on fewer identifiers
+    packages=$cache/python
+    engines=(--engine jedi --engine jedi+placeholder --engine native --engine "lsp:$RETORT_LSP_ZUBAN+placeholder"
+        --engine "lsp:$RETORT_LSP_BASEDPYRIGHT+placeholder")
+    sizes=(--intact 1000 --online 300)
+    ;;
 java)
-    java_library libcommons-csv-java src/main/java commons-csv
-    java_library libcommons-io-java src/main/java commons-io
-    java_library libjsoup-java src/main/java jsoup
+    java_library commons-io src/main/java commons-io
+    java_library libcommons-lang3-java src/main/java commons-lang
+    java_library jsoup src/main/java jsoup
+    language=java
     engines=(--engine "lsp:$RETORT_LSP_JDTLS" --engine native)
     sizes=(--intact 1000 --online 300)
     ;;
 *)
-    echo "python or java, not $language" >&2
+    echo "python, tools or java, not $run" >&2
     exit 2
     ;;
 esac
 
 cargo run --release -p train -- analyze benchmark "$packages" --language "$language" "${engines[@]}" "${sizes[@]}" \
-    --python "$RETORT_JEDI_PYTHON" --deadline-seconds 120 --csv "experiments/completion/$language.csv"
+    --python "$RETORT_JEDI_PYTHON" --deadline-seconds 120 --csv "experiments/completion/$run.csv"

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use analysis::occurrences::OccurrenceKind;
+
 use super::{Answer, Mode, Outcome, Question};
 
 /// One line of the comparison: a tool in a mode, on the questions of one kind or on all of them.
@@ -12,7 +14,7 @@ pub struct Row {
     pub tool: String,
     /// The mode, by its name.
     pub mode: &'static str,
-    /// The kind of the identifiers, or `all`.
+    /// The kind of the identifiers, `all`, or `uses` for all but first bindings, whose names the author invents.
     pub kind: &'static str,
     /// Questions asked.
     pub n: usize,
@@ -37,7 +39,7 @@ pub struct Row {
     pub calls_per_second: Option<f64>,
 }
 
-/// Returns the row of all questions and then one for each kind that occurs, in the order of the kinds.
+/// Returns the row of all questions, that of all uses, and then one for each kind that occurs, in the order of the kinds.
 ///
 /// `reference` holds the reference tool's answers to the same questions with the file intact.
 ///
@@ -70,8 +72,10 @@ pub fn rows(
         calls_per_second: per(outcome.wall_seconds),
         ..row("all", &all)
     };
+    let is_use = |&index: &usize| questions[index].kind != OccurrenceKind::FirstBinding;
+    let uses: Vec<usize> = all.iter().copied().filter(is_use).collect();
     let kinds = by_kind.iter().map(|(kind, chosen)| row(kind.name(), chosen));
-    std::iter::once(total).chain(kinds).collect()
+    [total, row("uses", &uses)].into_iter().chain(kinds).collect()
 }
 
 fn summary(tool: &str, chosen: &[usize], answers: &[Answer], reference: Option<&[Answer]>) -> Row {
@@ -136,7 +140,19 @@ pub fn csv(rows: &[Row]) -> String {
 pub fn text(rows: &[Row]) -> String {
     let mut text = format!(
         "{:<24} {:<7} {:<20} {:>6} {:>7} {:>7} {:>6} {:>5} {:>6} {:>7} {:>6} {:>9} {:>8}\n",
-        "tool", "mode", "kind", "n", "found%", "recall%", "list", "p95", "MRR", "top10%", "failed", "calls/cpu", "calls/s"
+        "tool",
+        "mode",
+        "kind",
+        "n",
+        "found%",
+        "recall%",
+        "list",
+        "p95",
+        "MRR",
+        "top10%",
+        "failed",
+        "calls/cpu",
+        "calls/s"
     );
     let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
     for row in rows {

@@ -54,7 +54,12 @@ pub(super) fn benchmark(arguments: &BenchmarkArguments, out: &mut dyn Write) -> 
     let repositories = open(&arguments.packages, arguments.language)?;
     let all: Vec<Vec<Question>> = repositories.iter().map(completion::questions).collect();
     let n_all: usize = all.iter().map(Vec::len).sum();
-    anyhow::ensure!(n_all > 0, "no documented {} function stands in {}", arguments.language, arguments.packages.display());
+    anyhow::ensure!(
+        n_all > 0,
+        "no documented {} function stands in {}",
+        arguments.language,
+        arguments.packages.display()
+    );
     let n_functions: usize = repositories.iter().map(n_documented).sum();
     writeln!(out, "{n_functions} documented functions, {n_all} identifiers in their bodies")?;
     let mut parts = vec![Part { mode: Mode::Intact, questions: chosen(&all, arguments.intact, n_all, arguments.seed) }];
@@ -118,7 +123,8 @@ fn ask(
         let mut tool = arguments.tool.open(engine, repository, arguments.language)?;
         tracing::info!("{engine} opened {} in {:.1} s", repository.name, started.elapsed().as_secs_f64());
         for (part, outcome) in parts.iter().zip(&mut outcomes) {
-            let asked = completion::ask(tool.as_mut(), repository, &part.questions[index], part.mode, || progress.add(1));
+            let asked =
+                completion::ask(tool.as_mut(), repository, &part.questions[index], part.mode, || progress.add(1));
             outcome.append(asked);
         }
         for remark in tool.remarks() {

@@ -34,7 +34,9 @@ impl FromStr for Engine {
             "jedi" => Ok(Self::Jedi(placeholder)),
             _ => match name.strip_prefix("lsp:").filter(|command| !command.trim().is_empty()) {
                 Some(command) => Ok(Self::LanguageServer { command: command.to_owned(), placeholder }),
-                None => Err("an engine is native, jedi, jedi+placeholder, lsp:COMMAND or lsp:COMMAND+placeholder".into()),
+                None => {
+                    Err("an engine is native, jedi, jedi+placeholder, lsp:COMMAND or lsp:COMMAND+placeholder".into())
+                }
             },
         }
     }
