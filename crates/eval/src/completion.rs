@@ -82,6 +82,24 @@ pub fn questions(repository: &Repository) -> Vec<Question> {
     questions
 }
 
+/// Returns every identifier of `repository`, by file and position; the function of each is what stands before it.
+///
+/// That is no measure of a tool but a trial: no file of real code may be too much for it.
+#[must_use]
+pub fn questions_everywhere(repository: &Repository) -> Vec<Question> {
+    let mut questions = Vec::new();
+    for (file, source) in repository.files().iter().enumerate() {
+        let found = occurrences(&source.text, source.language).into_iter();
+        questions.extend(found.map(|found| Question {
+            file,
+            function: 0..found.span.end,
+            span: found.span,
+            kind: found.kind,
+        }));
+    }
+    questions
+}
+
 /// Returns `n` of the questions, chosen by `seed`, in their order; all if there are no more.
 #[must_use]
 pub fn sample(questions: &[Question], n: usize, seed: u64) -> Vec<Question> {

@@ -75,6 +75,14 @@ fn only_bodies_of_documented_functions_are_asked_about_and_once() {
 }
 
 #[test]
+fn every_identifier_can_be_asked_about() {
+    let questions = questions_everywhere(&repository());
+    assert_eq!(questions.len(), occurrences(TEXT, Language::Python).len());
+    let outcome = ask(&mut Fixed(&["x"]), &repository(), &questions, Mode::Online, || {});
+    assert_eq!(outcome.answers.len(), questions.len());
+}
+
+#[test]
 fn a_sample_keeps_the_order_and_is_the_same_for_a_seed() {
     let all = questions(&repository());
     let chosen = sample(&all, 5, 7);

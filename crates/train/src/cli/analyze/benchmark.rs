@@ -33,6 +33,9 @@ pub(in crate::cli) struct BenchmarkArguments {
     /// Identifiers asked for with the function cut at the identifier; 0 for none.
     #[arg(long, default_value_t = 0)]
     online: usize,
+    /// Asks at every identifier of every file instead of in documented functions: a trial of what a tool survives.
+    #[arg(long, conflicts_with = "online")]
+    everywhere: bool,
     /// Chooses the identifiers.
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -52,7 +55,8 @@ struct Part {
 /// Compares the tools and prints one table.
 pub(super) fn benchmark(arguments: &BenchmarkArguments, out: &mut dyn Write) -> anyhow::Result<()> {
     let repositories = open(&arguments.packages, arguments.language)?;
-    let all: Vec<Vec<Question>> = repositories.iter().map(completion::questions).collect();
+    let questions = if arguments.everywhere { completion::questions_everywhere } else { completion::questions };
+    let all: Vec<Vec<Question>> = repositories.iter().map(questions).collect();
     let n_all: usize = all.iter().map(Vec::len).sum();
     anyhow::ensure!(
         n_all > 0,
@@ -61,7 +65,8 @@ pub(super) fn benchmark(arguments: &BenchmarkArguments, out: &mut dyn Write) -> 
         arguments.packages.display()
     );
     let n_functions: usize = repositories.iter().map(n_documented).sum();
-    writeln!(out, "{n_functions} documented functions, {n_all} identifiers in their bodies")?;
+    let place = if arguments.everywhere { "everywhere" } else { "in their bodies" };
+    writeln!(out, "{n_functions} documented functions, {n_all} identifiers {place}")?;
     let mut parts = vec![Part { mode: Mode::Intact, questions: chosen(&all, arguments.intact, n_all, arguments.seed) }];
     if arguments.online > 0 {
         parts.push(Part { mode: Mode::Online, questions: chosen(&all, arguments.online, n_all, arguments.seed) });
