@@ -54,7 +54,7 @@ python)
     python_package rich 15.0.0 rich rich
     python_package luigi 2.8.13 luigi luigi
     engines=(--engine jedi --engine native)
-    sizes=(--intact 12000 --online 1500)
+    sizes=(--intact 0 --online 2000)
     ;;
 tools) # needs the packages of `python`; every tool, on fewer identifiers
     packages=$cache/python

@@ -104,6 +104,7 @@ fn the_table_counts_finds_ranks_and_failures() {
     expect![[r#"
         tool,mode,kind,n,found,recall,list_mean,list_p95,reciprocal_rank,in_first_ten,failures,calls_per_cpu_second,calls_per_second
         a,intact,all,13,0.3846,,2.8,3,0.1538,0.3846,1,,
+        a,intact,uses,10,0.3000,,2.7,3,0.1333,0.3000,0,,
         a,intact,parameter,3,0.0000,,3.0,3,0.0000,0.0000,0,,
         a,intact,local,4,0.7500,,3.0,3,0.3333,0.7500,0,,
         a,intact,first_binding,3,0.6667,,3.0,3,0.2222,0.6667,0,,
@@ -111,6 +112,7 @@ fn the_table_counts_finds_ranks_and_failures() {
         a,intact,import_attribute,1,0.0000,,3.0,3,0.0000,0.0000,0,,
         a,intact,chain,1,0.0000,,3.0,3,0.0000,0.0000,0,,
         b,online,all,13,0.2308,0.6000,1.0,1,0.2308,0.2308,0,,
+        b,online,uses,10,0.2000,0.6667,1.0,1,0.2000,0.2000,0,,
         b,online,parameter,3,0.0000,0.0000,1.0,1,0.0000,0.0000,0,,
         b,online,local,4,0.5000,0.6667,1.0,1,0.5000,0.5000,0,,
         b,online,first_binding,3,0.3333,0.5000,1.0,1,0.3333,0.3333,0,,
