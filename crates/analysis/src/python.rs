@@ -8,13 +8,13 @@ mod database;
 mod definitions;
 mod guard;
 mod headers;
+mod inference;
 mod lexical;
 mod members;
 mod names;
 mod roots;
 mod scan;
 mod spot;
-mod types;
 mod view;
 mod worker;
 
@@ -115,15 +115,15 @@ impl CodeIntelligence for PythonEngine {
     }
 
     fn inferred_type(&mut self, caret: &Caret<'_>) -> Result<Option<String>> {
-        Ok(self.ask(caret, false, types::inferred_type).flatten())
+        Ok(self.ask(caret, false, inference::inferred_type).flatten())
     }
 
     fn expected_type(&mut self, caret: &Caret<'_>) -> Result<Option<String>> {
-        Ok(self.ask(caret, true, types::expected_type).flatten())
+        Ok(self.ask(caret, true, inference::expected_type).flatten())
     }
 
     fn reachable_types(&mut self, caret: &Caret<'_>) -> Result<Vec<TypeDefinition>> {
-        Ok(self.ask(caret, true, types::reachable_types).unwrap_or_default())
+        Ok(self.ask(caret, true, inference::reachable_types).unwrap_or_default())
     }
 
     fn headers(&mut self, caret: &Caret<'_>) -> Result<Vec<Header>> {

@@ -1,3 +1,5 @@
+//! What binds the identifiers of small files.
+
 use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

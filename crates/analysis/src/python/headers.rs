@@ -11,8 +11,8 @@ use ty_python_semantic::types::{Type, TypeDefinition as Defined};
 use ty_python_semantic::{MemberDefinition, SemanticModel};
 
 use super::definitions::word;
-use super::types::declaration::Source;
-use super::types::{spell, spelling};
+use super::inference::declaration::Source;
+use super::inference::{spell, spelling};
 use super::view::{PLACEHOLDER, View};
 use crate::intelligence::{Header, Origin};
 

@@ -1,3 +1,5 @@
+//! A tool that always says the same, on one small file.
+
 use super::*;
 use analysis::intelligence::{CodeIntelligence, Definition, Header, Origin, Suggestion, TypeDefinition};
 use analysis::{Caret, Diagnostic, Error};

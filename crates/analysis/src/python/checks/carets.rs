@@ -7,7 +7,7 @@ use crate::caret::Caret;
 use crate::intelligence::CodeIntelligence;
 use crate::python::database::Database;
 use crate::python::view::{self, View};
-use crate::python::{PythonEngine, Texts, checks, completions, definitions, headers, types};
+use crate::python::{PythonEngine, Texts, checks, completions, definitions, headers, inference};
 
 const CODE: &str = concat!(
     "(x|y|self|int|é|def f|class C|\\(|\\)|\\[|\\]|\\{|\\}|:|,|=|==|\\.|@|->|\\*|\\*\\*|\n|\n    |\n        |\t|import |from |",
@@ -25,9 +25,9 @@ fn ask_all(before: &str, after: &str) {
         let view = View::new(&database, "a.py", &text, caret.byte).unwrap();
         completions::completions(&view);
         definitions::definitions(&view);
-        types::inferred_type(&view);
-        types::expected_type(&view);
-        types::reachable_types(&view);
+        inference::inferred_type(&view);
+        inference::expected_type(&view);
+        inference::reachable_types(&view);
         headers::headers(&view);
         for found in checks::diagnostics(&view) {
             assert!(text.get(found.span.clone()).is_some(), "{found:?} in {text:?}");

@@ -1,3 +1,5 @@
+//! What is wrong in small Python files.
+
 use expect_test::{Expect, expect};
 
 use crate::intelligence::CodeIntelligence;

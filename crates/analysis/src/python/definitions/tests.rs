@@ -1,3 +1,5 @@
+//! Where the names of a small package are defined.
+
 use expect_test::{Expect, expect};
 
 use super::fixture::ask;

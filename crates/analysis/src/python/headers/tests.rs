@@ -1,3 +1,5 @@
+//! The values in scope at places of small Python files.
+
 use expect_test::{Expect, expect};
 
 use crate::intelligence::CodeIntelligence;

@@ -1,3 +1,5 @@
+//! Nesting, sizes and open brackets of small texts.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -26,6 +26,7 @@ use summary::Summary;
 
 /// Arguments of `train analyze triggers`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(in crate::cli) struct TriggersArguments {
     #[command(flatten)]
     input: Input,

@@ -1,3 +1,5 @@
+//! Types inferred, expected and reachable in small Python files.
+
 use expect_test::{Expect, expect};
 
 use crate::intelligence::{CodeIntelligence, Place};
