@@ -85,7 +85,7 @@ pub(super) fn place(question: Question, arguments: &PlaceArguments, out: &mut dy
 /// Tells what the answer does not: a text that was too much for the tool, a protection that was off.
 fn remark(tool: &dyn CodeIntelligence) {
     for remark in tool.remarks() {
-        tracing::warn!("{}: {remark}", tool.name());
+        tracing::info!("{}: {remark}", tool.name());
     }
 }
 

@@ -64,7 +64,7 @@ pub(in crate::cli) struct ToolArguments {
     /// The Python interpreter that has Jedi installed.
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
-    /// The longest time a tool may take for one answer, in seconds.
+    /// The longest time a tool may take for one answer, in seconds; the first after a start may take two minutes.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline_seconds: u64,
     /// The most memory that the processes of a tool may hold together, in MiB.
