@@ -50,7 +50,7 @@ fn a_program_that_ends_leaves_its_status_and_last_words() {
 #[test]
 fn a_deadline_ends_the_program_and_its_children() {
     let start = Instant::now();
-    let (text, _process, end) = run("sleep 60 & echo $!; wait", Duration::from_millis(300), MEMORY);
+    let (text, _process, end) = run("sleep 60 & echo $!; wait", Duration::from_millis(1500), MEMORY);
     assert_eq!(end, End::Deadline);
     assert!(start.elapsed() < Duration::from_secs(30));
     assert_gone(text.trim());
@@ -58,7 +58,7 @@ fn a_deadline_ends_the_program_and_its_children() {
 
 #[test]
 fn children_that_left_the_group_end_too() {
-    let (text, _process, end) = run("setsid sleep 60 & echo $!; wait", Duration::from_millis(300), MEMORY);
+    let (text, _process, end) = run("setsid sleep 60 & echo $!; wait", Duration::from_millis(1500), MEMORY);
     assert_eq!(end, End::Deadline);
     assert_gone(text.trim());
 }
