@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use repo::SourceFile;
-use repo::identifiers::is_word;
+use repo::identifiers::{is_word, last_word_start};
 
 /// A byte of a text that stands in a repository at some path.
 ///
@@ -58,8 +58,7 @@ impl<'text> Caret<'text> {
     #[must_use]
     pub fn prefix(&self) -> &str {
         let before = &self.text[..self.byte];
-        let start = before.char_indices().rev().take_while(|(_, c)| is_word(*c)).last();
-        start.map_or("", |(start, _)| &before[start..])
+        &before[last_word_start(before)..]
     }
 
     /// Returns the identifier that begins before or at the caret and goes on behind it, if the caret touches one.

@@ -37,6 +37,12 @@ pub fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
+/// Returns where the run of [word characters](is_word) that ends `text` begins; its length if it ends in none.
+#[must_use]
+pub fn last_word_start(text: &str) -> usize {
+    text.trim_end_matches(is_word).len()
+}
+
 fn run_length(text: &str, accept: impl Fn(char) -> bool) -> usize {
     text.find(|c| !accept(c)).unwrap_or(text.len())
 }
@@ -66,6 +72,11 @@ mod tests {
     #[test]
     fn letters_of_any_script_count() {
         check("größe = 数 + _", Language::Python, &expect!["größe 数 _"]);
+    }
+
+    #[test]
+    fn the_last_word_may_be_empty() {
+        assert_eq!(["self.größe", "self.", "", "x"].map(last_word_start), [5, 5, 0, 0]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! What is wrong in a file.
 
-use repo::identifiers::is_word;
+use repo::identifiers::last_word_start;
 use ruff_db::diagnostic::{Diagnostic as Finding, DiagnosticId};
 use ty_python_semantic::check_file_unwrap;
 
@@ -36,7 +36,7 @@ fn diagnostic(view: &View<'_>, finding: &Finding) -> Option<Diagnostic> {
     let found = view.text.get(span.clone())?;
     // ty marks the whole of `a.b`; what is missing is `b`.
     let start = match kind {
-        DiagnosticKind::NoMember => span.start + name_start(found),
+        DiagnosticKind::NoMember => span.start + last_word_start(found),
         _ => span.start,
     };
     Some(Diagnostic { span: start..span.end, kind })
@@ -51,11 +51,6 @@ fn may_exist(finding: &Finding) -> bool {
     let on_some = message.starts_with("Attribute `") && message.contains("` is not defined on `");
     let of_functions = finding.first_help_text().is_some_and(|help| help.starts_with("Function objects have"));
     on_some || message.starts_with("Unresolved attribute `") || of_functions
-}
-
-/// Returns where the identifier at the end of `found` begins.
-fn name_start(found: &str) -> usize {
-    found.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map_or(found.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(super) enum AnalyzeVerb {
     /// Prints the headers of the values in scope at a place, innermost scope first.
     Headers(ask::PlaceArguments),
     /// Prints what is wrong in a file: syntax, undefined names, missing members.
-    Diagnostics(ask::DiagnosticsArguments),
+    Diagnostics(ask::FileArguments),
     /// Writes the documented functions of repositories with <COMP> before each identifier that the completion tool knows.
     #[command(after_help = "Examples:\n  \
         train analyze triggers --repo src/project --output functions.parquet\n  \

@@ -1,6 +1,6 @@
 //! Where a definition lies, and under which name.
 
-use repo::identifiers::is_word;
+use repo::identifiers::last_word_start;
 use ruff_db::files::File;
 use ruff_db::parsed::parsed_module;
 use ruff_db::source::source_text;
@@ -114,7 +114,7 @@ fn module_name(db: &Database, file: ProgramFile<'_>) -> String {
 fn at(db: &Database, file: ProgramFile<'_>, target: TextRange) -> (String, Place) {
     let source = source_text(db, file.file(db));
     let text = source.as_str().get(target.to_std_range()).unwrap_or_default();
-    let start = text.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map_or(text.len(), |(at, _)| at);
+    let start = last_word_start(text);
     let name = text[start..].to_owned();
     let range = target.to_std_range();
     let place = match View::repository_path(db, file.file(db)) {

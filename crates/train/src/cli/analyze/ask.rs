@@ -13,21 +13,15 @@ use serde_json::{Value, json};
 
 use super::engine::{Engine, ToolArguments};
 
-/// Where a question is asked, and of whom.
+/// Which file a question is about, and who is asked.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct PlaceArguments {
+pub(in crate::cli) struct FileArguments {
     /// The repository's root.
     #[arg(long, value_name = "DIR")]
     repo: PathBuf,
     /// The file, relative to the root.
     #[arg(long, value_name = "FILE")]
     file: String,
-    /// The place in the file's text as UTF-8, zero-based.
-    #[arg(long, value_name = "N")]
-    byte: usize,
-    /// Ends the function around the place there, as while it is being written; the code after it is kept.
-    #[arg(long)]
-    truncate: bool,
     /// native, jedi, jedi+placeholder, lsp:COMMAND or lsp:COMMAND+placeholder.
     #[arg(long, default_value = "native")]
     engine: Engine,
@@ -38,23 +32,17 @@ pub(in crate::cli) struct PlaceArguments {
     json: bool,
 }
 
-/// Arguments of `train analyze diagnostics`.
+/// Which place a question is about, and who is asked.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct DiagnosticsArguments {
-    /// The repository's root.
-    #[arg(long, value_name = "DIR")]
-    repo: PathBuf,
-    /// The file, relative to the root.
-    #[arg(long, value_name = "FILE")]
-    file: String,
-    /// native, jedi or lsp:COMMAND.
-    #[arg(long, default_value = "native")]
-    engine: Engine,
+pub(in crate::cli) struct PlaceArguments {
     #[command(flatten)]
-    tool: ToolArguments,
-    /// One JSON value instead of text.
+    about: FileArguments,
+    /// The place in the file's text as UTF-8, zero-based.
+    #[arg(long, value_name = "N")]
+    byte: usize,
+    /// Ends the function around the place there, as while it is being written; the code after it is kept.
     #[arg(long)]
-    json: bool,
+    truncate: bool,
 }
 
 /// What is asked about a place.
@@ -68,10 +56,10 @@ pub(super) enum Question {
 
 /// Answers a question about a place.
 pub(super) fn place(question: Question, arguments: &PlaceArguments, out: &mut dyn Write) -> anyhow::Result<()> {
-    let repository = open(&arguments.repo)?;
-    let file = file(&repository, &arguments.file)?;
+    let repository = open(&arguments.about.repo)?;
+    let file = file(&repository, &arguments.about.file)?;
     let caret = caret(file, arguments.byte, arguments.truncate)?;
-    let mut tool = arguments.tool.open(&arguments.engine, &repository, file.language)?;
+    let mut tool = arguments.about.tool.open(&arguments.about.engine, &repository, file.language)?;
     let answer = match question {
         Question::Completions => completions(tool.as_mut(), &caret, file)?,
         Question::Definition => definitions(tool.as_mut(), &caret)?,
@@ -79,7 +67,7 @@ pub(super) fn place(question: Question, arguments: &PlaceArguments, out: &mut dy
         Question::Headers => headers(tool.as_mut(), &caret)?,
     };
     remark(tool.as_ref());
-    print(answer, arguments.json, out)
+    print(answer, arguments.about.json, out)
 }
 
 /// Tells what the answer does not: a text that was too much for the tool, a protection that was off.
@@ -90,7 +78,7 @@ fn remark(tool: &dyn CodeIntelligence) {
 }
 
 /// Prints what is wrong in a file.
-pub(super) fn diagnostics(arguments: &DiagnosticsArguments, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn diagnostics(arguments: &FileArguments, out: &mut dyn Write) -> anyhow::Result<()> {
     let repository = open(&arguments.repo)?;
     let file = file(&repository, &arguments.file)?;
     let mut tool = arguments.tool.open(&arguments.engine, &repository, file.language)?;
