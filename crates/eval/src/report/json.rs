@@ -10,7 +10,7 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use crate::{Error, Result};
 
 /// The number of decimals a float is written with is six; this is ten to that power.
-const DECIMALS: f64 = 1e6;
+const DECIMALS: usize = 6;
 
 /// Returns the value as indented JSON with a final newline.
 pub(super) fn pretty<T: Serialize>(value: &T) -> Result<String> {
@@ -83,14 +83,17 @@ struct Rounded<F> {
     inner: F,
 }
 
+/// The float nearest to `value` written with [`DECIMALS`] decimals. Rounding in decimal rather than by scaling, so that
+/// a rounded value stays what it is: scaling drifts by one unit in the last place once floats lie as far apart as the
+/// decimals.
 fn rounded(value: f64) -> f64 {
-    let scaled = value * DECIMALS;
-    // Beyond 2^53 a float has no decimals left to round.
-    if scaled.abs() >= 9_007_199_254_740_992.0 {
+    // Beyond 2^53 a float has no decimals left to round; what is not finite has none either.
+    if value.is_nan() || value.abs() >= 9_007_199_254_740_992.0 {
         return value;
     }
+    let rounded: f64 = format!("{value:.DECIMALS$}").parse().expect("a formatted float is a float");
     // Adding zero turns a negative zero into a plain one.
-    scaled.round() / DECIMALS + 0.0
+    rounded + 0.0
 }
 
 impl<F: Formatter> Formatter for Rounded<F> {
