@@ -65,8 +65,7 @@ mod tests {
         assert_eq!(unmark("<COMP>a<COMP>b", [1, 0]), None);
     }
 
-    fn text_and_offsets() -> impl Strategy<Value = (String, Vec<usize>)> {
-        let text = "(<COMP>|<CO|MP>|[a-zé😀 \n.<>]){0,12}";
+    fn text_and_offsets(text: &'static str) -> impl Strategy<Value = (String, Vec<usize>)> {
         (text, prop::collection::vec(any::<prop::sample::Index>(), 0..8)).prop_map(|(text, indices)| {
             let boundaries: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
             let mut offsets: Vec<usize> = indices.iter().map(|index| *index.get(&boundaries)).collect();
@@ -77,15 +76,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn removing_marks_gives_the_text((text, offsets) in text_and_offsets()) {
+        fn removing_marks_gives_the_text((text, offsets) in text_and_offsets("(<COMP>|<CO|MP>|[a-zé😀 \n.<>]){0,12}")) {
             let marked = mark(&text, offsets.iter().copied());
             prop_assert_eq!(marked.len(), text.len() + offsets.len() * TRIGGER.len());
             prop_assert_eq!(unmark(&marked, offsets), Some(text));
         }
 
         #[test]
-        fn deleting_every_trigger_gives_a_text_that_holds_none((text, offsets) in text_and_offsets()) {
-            prop_assume!(!text.contains(TRIGGER));
+        fn deleting_every_trigger_gives_a_text_that_holds_none((text, offsets) in text_and_offsets("(<CO|MP>|[a-zé😀 \n.<>]){0,12}")) {
+            // `<CO` and `MP>` may meet.
+            let (text, offsets) = if text.contains(TRIGGER) { (String::new(), Vec::new()) } else { (text, offsets) };
             prop_assert_eq!(mark(&text, offsets).replace(TRIGGER, ""), text);
         }
     }
