@@ -6,7 +6,7 @@ use repo::candidates::{CandidateRule, CodeCandidate, candidates_for};
 use repo::source::{Repository, SourceFile};
 
 use crate::batches::{self, Progress};
-use crate::decode::{Generated, Stop, greedy_over_seam};
+use crate::greedy::{Generated, Stop, greedy_over_seam};
 use crate::perplexity::WeightedTarget;
 use crate::prompt::{self, Prompt, PromptRule};
 use crate::seam::SeamTokens;
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use crate::Seam;
     use crate::Variant;
-    use crate::decode::Finish;
     use crate::fixtures::{self, code_candidate};
+    use crate::greedy::Finish;
     use crate::perplexity::WeightRule;
     use crate::prompt::Shown;
     use crate::retriever::{Retriever, RetrieverLimits};

@@ -1,7 +1,7 @@
 //! A repository and a cursor in, a completion out.
 //!
 //! ```text
-//! left context -> query -> bm25 -> retriever (stop candidate) -> prompt -> decode
+//! left context -> query -> bm25 -> retriever (stop candidate) -> prompt -> greedy
 //!                                                                       \-> score -> perplexity
 //! ```
 //!
@@ -31,7 +31,9 @@ pub mod perplexity;
 pub mod score;
 
 pub mod complete;
-pub mod decode;
+pub mod greedy;
+
+pub mod layout;
 
 mod error;
 

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use eval::report::{Prediction, ShownCandidate};
 use inference::complete::{Completer, Completion, CompletionRequest};
-use inference::decode::Stop;
+use inference::greedy::Stop;
 use inference::perplexity::{WeightRule, WeightedTarget, mean_nll, weighted_nll};
 use inference::prompt::Shown;
 use inference::strategies::{Arm, Ranked, Strategy};
