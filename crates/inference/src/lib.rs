@@ -35,6 +35,12 @@ pub mod greedy;
 
 pub mod layout;
 
+pub mod trie;
+
+pub mod decode;
+
+pub mod tool;
+
 mod error;
 
 #[cfg(test)]
