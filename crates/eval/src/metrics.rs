@@ -18,6 +18,12 @@ pub mod truncate;
 
 pub mod cceval;
 
+pub mod toolgen;
+
+pub mod dependency_coverage;
+
+pub mod static_validity;
+
 mod python_text;
 
 use std::collections::BTreeMap;
