@@ -12,11 +12,17 @@ pub mod exact_match;
 
 pub mod edit_similarity;
 
+pub mod bleu;
+
+pub mod codebleu;
+
 pub mod identifiers;
 
 pub mod truncate;
 
 pub mod cceval;
+
+pub mod toolgen;
 
 mod python_text;
 
