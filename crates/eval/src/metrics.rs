@@ -12,6 +12,10 @@ pub mod exact_match;
 
 pub mod edit_similarity;
 
+pub mod bleu;
+
+pub mod codebleu;
+
 pub mod identifiers;
 
 pub mod truncate;
