@@ -50,6 +50,19 @@ pub enum Step {
     Forced,
 }
 
+impl Step {
+    /// Returns the stable name: `sampled`, `trigger`, `chosen` or `forced`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sampled => "sampled",
+            Self::Trigger => "trigger",
+            Self::Chosen => "chosen",
+            Self::Forced => "forced",
+        }
+    }
+}
+
 /// A token and how it came to be written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DecodedToken {

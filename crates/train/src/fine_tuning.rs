@@ -10,6 +10,8 @@ use models::{Dropout, Workers};
 pub struct BatchRule<'a> {
     /// Tokens of one graph, padding included.
     pub micro_batch_tokens_max: usize,
+    /// Whether the sequences of a graph share one row, none of which sees another; else each has a row of its own.
+    pub packing: bool,
     /// Seed and name of the dropout stream.
     pub dropout: (u64, &'a str),
 }
@@ -41,7 +43,7 @@ pub fn batch_gradients(
     rule: BatchRule,
     workers: &Workers,
 ) -> (BatchLoss, GradientsParams) {
-    let parts = micro_batches(sequences, rule.micro_batch_tokens_max);
+    let parts = micro_batches(sequences, rule.micro_batch_tokens_max, rule.packing);
     let n_counted = n_counted(sequences);
     let device = model.device();
     let results = workers.map(parts.clone(), |index, part| {
@@ -49,14 +51,15 @@ pub fn batch_gradients(
         let mut dropout = Dropout::new(repo::random::stream(seed, &format!("{name}/{index}")));
         // Threads that share parameters would share one graph.
         let model = model.clone().fork(&device);
-        let (nll, _) = model.nll(&part, Some(&mut dropout));
+        let dropout = Some(&mut dropout);
+        let (nll, _) = if rule.packing { model.packed_nll(&[&part], dropout) } else { model.nll(&part, dropout) };
         let value = nll.clone().into_scalar::<f64>();
         let loss = nll.div_scalar(n_counted as f64);
         (value, GradientsParams::from_grads(loss.backward(), &model))
     });
     let nll: f64 = results.iter().map(|(nll, _)| nll).sum();
     let gradients = crate::gradients::sum(model, results.into_iter().map(|(_, gradients)| gradients));
-    (batch_loss(nll, n_counted, &parts), gradients)
+    (batch_loss(nll, n_counted, &parts, rule.packing), gradients)
 }
 
 /// Returns the mean NLL of the tokens that count.
@@ -72,35 +75,40 @@ pub fn mean_nll(
     workers: &Workers,
     should_stop: &(impl Fn() -> bool + Sync),
 ) -> Option<BatchLoss> {
-    let parts = micro_batches(sequences, micro_batch_tokens_max);
+    let parts = micro_batches(sequences, micro_batch_tokens_max, false);
     let results =
         workers.map(parts.clone(), |_, part| (!should_stop()).then(|| model.nll(&part, None).0.into_scalar::<f64>()));
     let nll = results.into_iter().sum::<Option<f64>>()?;
-    Some(batch_loss(nll, n_counted(sequences), &parts))
+    Some(batch_loss(nll, n_counted(sequences), &parts, false))
 }
 
 fn n_counted(sequences: &[CountedSequence]) -> usize {
     sequences.iter().flat_map(|sequence| &sequence.counts).filter(|counts| **counts).count()
 }
 
-fn batch_loss(nll: f64, n_counted: usize, parts: &[Vec<CountedSequence>]) -> BatchLoss {
+fn batch_loss(nll: f64, n_counted: usize, parts: &[Vec<CountedSequence>], packing: bool) -> BatchLoss {
     let n_tokens: usize = parts.iter().flatten().map(|sequence| sequence.tokens.len()).sum();
     let places: usize = parts.iter().map(|part| part.len() * longest(part)).sum();
-    BatchLoss { loss: nll / n_counted as f64, n_counted, n_tokens, n_padding: places - n_tokens }
+    let n_padding = if packing { 0 } else { places - n_tokens };
+    BatchLoss { loss: nll / n_counted as f64, n_counted, n_tokens, n_padding }
 }
 
 fn longest(part: &[CountedSequence]) -> usize {
     part.iter().map(|sequence| sequence.tokens.len()).max().unwrap_or(0)
 }
 
-/// Puts sequences of similar lengths together, the longest first.
-fn micro_batches(sequences: &[CountedSequence], tokens_max: usize) -> Vec<Vec<CountedSequence>> {
+/// Puts sequences of similar lengths together, the longest first, as many as `tokens_max` places hold.
+fn micro_batches(sequences: &[CountedSequence], tokens_max: usize, packing: bool) -> Vec<Vec<CountedSequence>> {
     let mut sorted: Vec<&CountedSequence> = sequences.iter().collect();
     sorted.sort_by_key(|sequence| std::cmp::Reverse(sequence.tokens.len()));
     let mut parts: Vec<Vec<CountedSequence>> = Vec::new();
     for sequence in sorted {
+        let places = |part: &[CountedSequence]| {
+            let own: usize = part.iter().map(|sequence| sequence.tokens.len()).sum();
+            if packing { own + sequence.tokens.len() } else { (part.len() + 1) * longest(part) }
+        };
         match parts.last_mut() {
-            Some(part) if (part.len() + 1) * part[0].tokens.len() <= tokens_max => part.push(sequence.clone()),
+            Some(part) if places(part) <= tokens_max => part.push(sequence.clone()),
             _ => parts.push(vec![sequence.clone()]),
         }
     }
@@ -141,8 +149,7 @@ mod tests {
         }
     }
 
-    fn computed(model: &DecoderModel, micro_batch_tokens_max: usize, n_workers: usize) -> (BatchLoss, Vec<f32>) {
-        let rule = BatchRule { micro_batch_tokens_max, dropout: (1, "test") };
+    fn computed(model: &DecoderModel, rule: BatchRule, n_workers: usize) -> (BatchLoss, Vec<f32>) {
         let (loss, gradients) = batch_gradients(model, &sequences(), rule, &Workers::new(n_workers));
         let mut values = Values { gradients: Some(&gradients), values: Vec::new() };
         model.visit(&mut values);
@@ -152,15 +159,20 @@ mod tests {
     #[test]
     fn accumulated_gradients_are_those_of_the_whole_batch() {
         let model = model();
-        let (whole, expected) = computed(&model, 10_000, 1);
-        let (parts, found) = computed(&model, 20, 1);
+        let rule = BatchRule { micro_batch_tokens_max: 10_000, packing: false, dropout: (1, "test") };
+        let (whole, expected) = computed(&model, rule, 1);
+        let (packed, of_packed) = computed(&model, BatchRule { packing: true, ..rule }, 1);
+        let rule = BatchRule { micro_batch_tokens_max: 20, ..rule };
+        let (parts, found) = computed(&model, rule, 1);
         assert_eq!((whole.n_counted, whole.n_tokens), (parts.n_counted, parts.n_tokens));
-        assert!(whole.n_padding > parts.n_padding);
-        assert!((whole.loss - parts.loss).abs() < 1e-5);
+        assert!(whole.n_padding > parts.n_padding && packed.n_padding == 0);
+        assert!((whole.loss - parts.loss).abs() < 1e-5 && (whole.loss - packed.loss).abs() < 1e-5);
         let largest = expected.iter().fold(0.0_f32, |max, value| max.max(value.abs()));
         assert!(largest > 1e-3 && !expected.is_empty());
-        assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-5 * largest.max(1.0)));
-        assert_eq!(computed(&model, 20, 3).1, found, "the number of workers does not matter");
+        for other in [&found, &of_packed] {
+            assert!(expected.iter().zip(other).all(|(a, b)| (a - b).abs() <= 1e-5 * largest.max(1.0)));
+        }
+        assert_eq!(computed(&model, rule, 3).1, found, "the number of workers does not matter");
     }
 
     #[test]

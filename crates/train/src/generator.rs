@@ -180,6 +180,7 @@ impl GeneratorLoop<'_> {
         let stream = format!("train/dropout/{step}");
         let rule = BatchRule {
             micro_batch_tokens_max: self.experiment.training.micro_batch_tokens_max,
+            packing: self.experiment.training.packing,
             dropout: (self.experiment.seed, &stream),
         };
         let (batch, gradients) = batch_gradients(model, &sequences, rule, self.workers);

@@ -6,6 +6,7 @@ mod fine_tune;
 mod functions;
 mod sources;
 mod train;
+mod write;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -118,6 +119,9 @@ fn generator(experiment: &GeneratorExperiment, options: &Options) -> anyhow::Res
     }
     if options.until >= Until::Train {
         done.push(timed(|| fine_tune::train(experiment, options, &run, &base))?);
+    }
+    if options.until >= Until::Evaluate {
+        done.push(timed(|| write::evaluate(experiment, options, &run, &base))?);
     }
     Ok(done)
 }

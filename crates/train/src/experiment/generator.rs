@@ -378,6 +378,8 @@ impl GeneratorExperiment {
         let holds_a_row = training.micro_batch_tokens_max >= self.layout.tokens_max;
         require("training.micro_batch_tokens_max", holds_a_row, "must not be below layout.tokens_max")?;
         at_least_one("training.checkpoints_max", training.checkpoints_max)?;
+        let has_one_text = self.layout.form == "sections";
+        require("training.packing", !(training.packing && has_one_text), "is for decoder-only models")?;
         self.check_evaluation()
     }
 
