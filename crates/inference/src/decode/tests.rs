@@ -223,3 +223,16 @@ fn forced_tokens_cost_nothing() {
     assert!((decoded.score - total / 5.0).abs() < 1e-6, "{} {}", decoded.score, total / 5.0);
     assert!(decoded.tokens.iter().all(|token| (token.step == Step::Forced) == (token.log_probability == 0.0)));
 }
+
+#[test]
+fn texts_that_are_followed_side_by_side_have_questions_of_their_own() {
+    let rule = |num_beams| DecodingRule { num_beams, ..DecodingRule::paper() };
+    let lines =
+        with(&[("x", "z", 8.5), ("z", "(", 9.0), ("limit", "(", 3.0), ("limit", ")", 3.0), ("limit", "=", 3.0)]);
+    let answers = || Answers::new([Ok(&["limit"])]);
+    check(&lines, answers(), rule(1), &expect!["x <COMP>? l! im! i! t! ( | EndOfSequence | Inserted(\"limit\")"]);
+    // The text with the trigger begins better and goes on worse.
+    let written = check(&lines, answers(), rule(2), &expect!["x z ( | EndOfSequence | "]);
+    assert_eq!(written.passes[1], ["<COMP> l im i t", "z"]);
+    assert_eq!((written.asked, written.decoded.n_asked), (vec!["x<COMP>".to_owned()], 1));
+}
