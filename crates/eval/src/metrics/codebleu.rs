@@ -74,11 +74,13 @@ pub struct CodeBleuCounts {
     pub flow_matches: f64,
     /// The data-flow items of the target.
     pub flows: f64,
+    /// The number of samples.
+    pub samples: f64,
 }
 
 impl CodeBleuCounts {
     /// The names of the numbers of [`Self::to_array`].
-    pub const NAMES: [&'static str; 22] = [
+    pub const NAMES: [&'static str; 23] = [
         "matches_1",
         "matches_2",
         "matches_3",
@@ -101,6 +103,7 @@ impl CodeBleuCounts {
         "subtrees",
         "flow_matches",
         "flows",
+        "samples",
     ];
 
     /// Counts what one prediction and its target have in common.
@@ -128,7 +131,7 @@ impl CodeBleuCounts {
     fn of_words(prediction: &str, target: &str, language: Language, variant: Variant) -> Self {
         let prediction: Vec<&str> = words(prediction).collect();
         let target: Vec<&str> = words(target).collect();
-        let mut counts = Self { words: BleuCounts::new(&prediction, &target), ..Self::default() };
+        let mut counts = Self { words: BleuCounts::new(&prediction, &target), samples: 1.0, ..Self::default() };
         counts.words.totals = counts.words.totals.map(|total| total.max(1.0));
         for order in 1..=ORDERS {
             let (predicted, wanted) = (ngrams(&prediction, order), ngrams(&target, order));
@@ -148,12 +151,17 @@ impl CodeBleuCounts {
     }
 
     /// Returns the four parts.
+    ///
+    /// The weighted n-grams hardly know a brevity penalty: both implementations measure the pair of words and weights in place of the
+    /// target, so that every target is two words long.
     #[must_use]
     pub fn parts(&self) -> Parts {
-        let brevity = brevity_penalty(self.words.prediction_tokens, self.words.target_tokens);
+        let predicted = self.words.prediction_tokens;
+        let brevity = brevity_penalty(predicted, self.words.target_tokens);
+        let weighted_brevity = brevity_penalty(predicted, 2.0 * self.samples);
         Parts {
             ngrams: brevity * smoothed(&self.words.matches, &self.words.totals),
-            weighted_ngrams: brevity * smoothed(&self.recalled, &self.wanted),
+            weighted_ngrams: weighted_brevity * smoothed(&self.recalled, &self.wanted),
             syntax: share(self.subtree_matches, self.subtrees),
             dataflow: share(self.flow_matches, self.flows),
         }
@@ -174,18 +182,24 @@ impl CodeBleuCounts {
 
     /// Returns the counts in the order of [`Self::NAMES`].
     #[must_use]
-    pub fn to_array(self) -> [f64; 22] {
-        let mut array = [0.0; 22];
+    pub fn to_array(self) -> [f64; 23] {
+        let mut array = [0.0; 23];
         array[..10].copy_from_slice(&self.words.to_array());
         array[10..14].copy_from_slice(&self.recalled);
         array[14..18].copy_from_slice(&self.wanted);
-        array[18..].copy_from_slice(&[self.subtree_matches, self.subtrees, self.flow_matches, self.flows]);
+        array[18..].copy_from_slice(&[
+            self.subtree_matches,
+            self.subtrees,
+            self.flow_matches,
+            self.flows,
+            self.samples,
+        ]);
         array
     }
 
     /// Reads the counts in the order of [`Self::NAMES`].
     #[must_use]
-    pub fn from_array(array: [f64; 22]) -> Self {
+    pub fn from_array(array: [f64; 23]) -> Self {
         Self {
             words: BleuCounts::from_array(std::array::from_fn(|index| array[index])),
             recalled: std::array::from_fn(|index| array[10 + index]),
@@ -194,6 +208,7 @@ impl CodeBleuCounts {
             subtrees: array[19],
             flow_matches: array[20],
             flows: array[21],
+            samples: array[22],
         }
     }
 }

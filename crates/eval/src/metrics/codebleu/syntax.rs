@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn errors_are_part_of_the_structure() {
-        assert_eq!(counts("$", "?"), (0, 1));
-        assert_eq!(counts("$", "$"), (1, 1));
+        assert_eq!(counts("$", "?"), (0, 2));
+        assert_eq!(counts("$", "$"), (2, 2));
     }
 }
