@@ -1,16 +1,20 @@
 //! What the functions that a generator wrote are worth.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use analysis::Native;
 use analysis::server::{Limits, Pylint, PylintOptions};
+use analysis::triggers::TRIGGER;
 use anyhow::Context;
 use corpus::functions::StoredFunction;
 use eval::metrics::dependency_coverage::{Coverage, by_definitions, by_marks};
+use eval::metrics::generation::{self, Checks, Dependencies, Side};
 use eval::metrics::static_validity::Substitution;
+use eval::metrics::toolgen;
 use eval::report::Prediction;
 use models::{Tokenizer, Workers};
-use repo::Repository;
+use repo::{Language, Repository, SourceFile};
 
 use crate::evaluator::Interrupted;
 use crate::examples::BareFunction;
@@ -93,5 +97,71 @@ impl Measuring<'_> {
             context: Vec::new(),
             metrics: self.metrics(function, &bare, written, tools)?,
         })
+    }
+}
+
+impl Measuring<'_> {
+    /// Returns every metric, with the counts that reports form the values of an arm from.
+    fn metrics(
+        &self,
+        function: &StoredFunction,
+        bare: &BareFunction,
+        written: &Written,
+        tools: &mut Tools,
+    ) -> anyhow::Result<BTreeMap<String, f64>> {
+        let text = self.experiment.layout.layout().function(&bare.signature, &written.text.replace(TRIGGER, ""));
+        let target = [bare.signature.as_str(), &bare.body].concat();
+        let tokens = [&text, &target].map(|text| self.tokenizer.encode(&toolgen::clean(text)));
+        let side = |text, tokens| Side { text, tokens };
+        let mut metrics = generation::score(side(&text, &tokens[0]), side(&target, &tokens[1]), function.language);
+        metrics.extend(generation::checked(&self.checks(function, &text, tools)?));
+        Ok(metrics)
+    }
+
+    fn checks(&self, function: &StoredFunction, text: &str, tools: &mut Tools) -> anyhow::Result<Checks> {
+        let file = file_of(function, self.repositories)?;
+        let covered = |names| {
+            let coverage = Coverage::of(names, text);
+            Dependencies { hits: coverage.hits.len(), keys: coverage.n_names() }
+        };
+        let substitution = Substitution::new(file, &function.span, text);
+        let dependencies_by_definitions = Some(covered(tools.definitions(file, function)?));
+        let pylint = tools.pylint.as_mut().filter(|_| function.language == Language::Python);
+        let by_pylint = pylint.map(|pylint| substitution.by_pylint(pylint)).transpose()?;
+        Ok(Checks {
+            dependencies: Some(covered(by_marks(function))),
+            dependencies_by_definitions,
+            valid_native: Some(substitution.by_tool(&mut tools.native)?.is_valid()),
+            valid_pylint: by_pylint.map(|found| found.is_valid()),
+        })
+    }
+}
+
+/// What measures the functions of one repository.
+struct Tools<'r> {
+    native: Native<'r>,
+    pylint: Option<Pylint>,
+    /// The dependencies of the functions by their definitions, which do not depend on what was written.
+    definitions: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl<'r> Tools<'r> {
+    fn open(repository: &'r Repository, experiment: &GeneratorExperiment) -> anyhow::Result<Self> {
+        let start = |python: &PathBuf| {
+            let options = PylintOptions { python: experiment.path(python), limits: Limits::default() };
+            Pylint::new(repository, &options).with_context(|| format!("evaluation.pylint = \"{}\"", python.display()))
+        };
+        let pylint = experiment.evaluation.pylint.as_ref().map(start).transpose()?;
+        Ok(Self { native: Native::new(repository), pylint, definitions: BTreeMap::new() })
+    }
+
+    fn definitions(&mut self, file: &SourceFile, function: &StoredFunction) -> anyhow::Result<BTreeSet<String>> {
+        let id = sample_id(function);
+        if let Some(known) = self.definitions.get(&id) {
+            return Ok(known.clone());
+        }
+        let found = by_definitions(&mut self.native, file, function)?;
+        self.definitions.insert(id, found.clone());
+        Ok(found)
     }
 }

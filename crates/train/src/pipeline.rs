@@ -121,7 +121,8 @@ fn generator(experiment: &GeneratorExperiment, options: &Options) -> anyhow::Res
         done.push(timed(|| fine_tune::train(experiment, options, &run, &base))?);
     }
     if options.until >= Until::Evaluate {
-        done.push(timed(|| write::evaluate(experiment, options, &run, &base))?);
+        let earlier = done.clone();
+        done.push(timed(|| write::evaluate(experiment, options, &run, &base, &earlier))?);
     }
     Ok(done)
 }

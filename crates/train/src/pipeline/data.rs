@@ -199,31 +199,43 @@ pub fn tasks(experiment: &RetrieverExperiment, split: Split) -> anyhow::Result<V
 
 /// Returns where the data came from and what was left out, as the report shows it.
 pub(super) fn summary(experiment: &RetrieverExperiment) -> anyhow::Result<CorpusSummary> {
-    let directory = experiment.setting().dataset;
-    let dataset = Dataset::open(&directory)?;
-    let ledger = table::read_ledger(&directory.join(LEDGER))?;
+    let setting = experiment.setting();
+    let dataset = Dataset::open(&setting.dataset)?;
+    let places: Vec<(&str, Split)> =
+        dataset.samples.iter().map(|sample| (sample.repository.as_str(), sample.split)).collect();
+    summary_of(&setting, &dataset.repositories, &places)
+}
+
+/// Returns where the data came from, given the repository and split of each sample.
+pub(super) fn summary_of(
+    setting: &Setting,
+    repositories: &[CrawledRepository],
+    samples: &[(&str, Split)],
+) -> anyhow::Result<CorpusSummary> {
+    let ledger = table::read_ledger(&setting.dataset.join(LEDGER))?;
     let mut dropped: BTreeMap<String, usize> =
         ledger::count(&ledger).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
     let n_files_kept = dropped.remove(filter::KEPT).unwrap_or_default();
-    let repositories = dataset.repositories.iter().map(|crawled| {
-        let own = || dataset.samples.iter().filter(|sample| sample.repository == crawled.repository.name);
+    let repositories = repositories.iter().map(|crawled| {
+        let name = &crawled.repository.name;
         RepositorySummary {
-            name: crawled.repository.name.clone(),
+            name: name.clone(),
             version: crawled.provenance.version.clone(),
             license: crawled.provenance.license.clone(),
             split: splits(&crawled.splits),
             n_files: crawled.repository.files().len(),
             n_clusters: crawled.clusters.len(),
-            n_samples: own().count(),
+            n_samples: samples.iter().filter(|(repository, _)| repository == name).count(),
         }
     });
+    let n_of = |split| samples.iter().filter(|(_, of)| *of == split).count();
     Ok(CorpusSummary {
-        dataset: experiment.setting().manifest.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        dataset: setting.manifest.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         repositories: repositories.collect(),
         n_files_seen: ledger.len(),
         n_files_kept,
         dropped,
-        samples: Split::ALL.map(|split| (split.to_string(), dataset.samples_of(split).count())).into(),
+        samples: Split::ALL.map(|split| (split.to_string(), n_of(split))).into(),
     })
 }
 
