@@ -125,10 +125,12 @@ impl<M: BatchedLanguageModel> ToolDecoder<'_, M> {
         let mut tool = Tool::new(source, spelling);
         let mut ended = Endings::new(self.rule.beam_search(), limit);
         let mut open = vec![Hypothesis::default()];
+        // Where nothing may be written, no text is open.
+        open.truncate(limit.tokens);
         let mut cache = self.model.new_cache();
         let mut logits = self.model.feed_rows(&mut cache, &[prompt.to_vec()], Padding::Left);
         let mut n_passes = 1;
-        while limit.tokens > 0 {
+        while !open.is_empty() {
             let candidates = self.candidates(&open, &logits, ends.len(), tool.trigger());
             open = ended.take_from(candidates, &ends);
             if ended.are_best(&open) {

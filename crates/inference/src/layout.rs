@@ -85,9 +85,7 @@ impl Layout {
 /// A body on the line of its signature has none.
 #[must_use]
 pub fn indentation(body: &str) -> &str {
-    let lines = body.split('\n').skip(1);
-    let blank = |line: &&str| line.trim().is_empty();
-    let first = lines.skip_while(blank).next().unwrap_or_default();
+    let first = body.split('\n').skip(1).find(|line| !line.trim().is_empty()).unwrap_or_default();
     &first[..first.len() - first.trim_start().len()]
 }
 

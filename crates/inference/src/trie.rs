@@ -71,6 +71,7 @@ impl Trie {
     /// # Panics
     ///
     /// Panics if there is no such node.
+    #[must_use]
     pub fn children(&self, node: usize) -> impl ExactSizeIterator<Item = Child> {
         let children = self.nodes[node].children.iter();
         children.map(|(&token, &node)| Child { token, node, rank: self.nodes[node].rank })

@@ -137,7 +137,9 @@ impl<M: BatchedLanguageModel> BatchedLanguageModel for Eager<'_, M> {
         } else {
             read.iter().map(|read| self.model.feed(&mut self.model.new_cache(), read)).collect()
         };
-        logits.iter_mut().for_each(|logits| logits[self.token as usize] += self.more);
+        for logits in &mut logits {
+            logits[self.token as usize] += self.more;
+        }
         logits
     }
 

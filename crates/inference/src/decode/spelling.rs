@@ -194,7 +194,9 @@ mod tests {
                 static TOKENIZERS: [(&'static str, Tokenizer); 4] = tokenizers();
             }
             TOKENIZERS.with(|tokenizers| {
-                tokenizers.iter().for_each(|(name, tokenizer)| check(name, tokenizer, &before, &suggestion));
+                for (name, tokenizer) in tokenizers {
+                    check(name, tokenizer, &before, &suggestion);
+                }
             });
         }
     }

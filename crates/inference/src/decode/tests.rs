@@ -37,8 +37,8 @@ struct Written {
 }
 
 fn write(lines: &[Line], mut answers: Answers, rule: DecodingRule) -> Written {
-    let decoder = fixtures::asking_decoder();
-    let tokenizer = decoder.tokenizer();
+    let known = fixtures::asking_decoder();
+    let tokenizer = known.tokenizer();
     let prompt = tokenizer.encode("def f():");
     // The script lives as long as the model, which borrows it.
     let lines: &'static [Line] = lines.to_vec().leak();

@@ -32,15 +32,15 @@ fn without_triggers_tokens_and_scores_are_those_of_plain_decoding() {
                 let plain = GenerationRule { tokens_max: 12, strategy: Strategy::Beam(search) };
                 let plain = generate(&model, &[prompt.clone().into()], &plain).unwrap().remove(0);
                 let decoder = ToolDecoder { model: &model, tokenizer: &tokenizer, rule: rule(12, num_beams) };
-                let decoded = decoder.decode(&prompt, &mut Answers::default()).unwrap();
-                let tokens: Vec<u32> = decoded.tokens.iter().map(|token| token.token).collect();
-                assert_eq!((&tokens, decoded.finish), (&plain.tokens, plain.finish));
-                assert!((decoded.score - plain.score).abs() < 1e-9);
-                assert!(decoded.tokens.iter().all(|token| token.step == Step::Sampled));
+                let written = decoder.decode(&prompt, &mut Answers::default()).unwrap();
+                let tokens: Vec<u32> = written.tokens.iter().map(|token| token.token).collect();
+                assert_eq!((&tokens, written.finish), (&plain.tokens, plain.finish));
+                assert!((written.score - plain.score).abs() < 1e-9);
+                assert!(written.tokens.iter().all(|token| token.step == Step::Sampled));
                 if num_beams == 1 {
                     let greedy = GenerationRule { tokens_max: 12, strategy: Strategy::Greedy };
                     let greedy = generate(&model, &[prompt.into()], &greedy).unwrap().remove(0);
-                    assert_eq!((tokens, decoded.finish), (greedy.tokens, greedy.finish));
+                    assert_eq!((tokens, written.finish), (greedy.tokens, greedy.finish));
                 }
             }
         }
