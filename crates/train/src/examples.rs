@@ -228,7 +228,7 @@ impl Statistics {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use analysis::triggers::{Context, Eligibility, Mark, TRIGGER};
 
@@ -236,7 +236,8 @@ mod tests {
     const BODY: &str =
         "\n        \"\"\"Return the area.\"\"\"\n        # Both sides.\n        return self.width * scale";
 
-    fn function(split: Split, name: &str) -> StoredFunction {
+    /// Returns a documented function with two marks.
+    pub(crate) fn function(split: Split, name: &str) -> StoredFunction {
         let text = [SIGNATURE, BODY].concat();
         let offsets = ["width", "scale"].map(|word| text.rfind(word).unwrap());
         StoredFunction {

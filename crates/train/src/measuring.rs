@@ -51,7 +51,8 @@ impl Measuring<'_> {
             groups.entry(function.repository.as_str()).or_default().push((index, function, text));
         }
         let progress = Progress::new("measuring", written.len(), "functions");
-        let results = self.workers.map(groups.into_values().collect(), |_, group| self.measure_group(&group, &progress));
+        let results =
+            self.workers.map(groups.into_values().collect(), |_, group| self.measure_group(&group, &progress));
         let mut measured: Vec<(usize, Prediction)> = results.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat();
         measured.sort_by_key(|(index, _)| *index);
         Ok(measured.into_iter().map(|(_, prediction)| prediction).collect())

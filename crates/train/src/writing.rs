@@ -186,3 +186,25 @@ fn chunks<'f>(functions: &'f [StoredFunction], done: &BTreeSet<String>) -> Vec<V
     }
     chunks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::tests::function;
+    use corpus::manifest::Split;
+
+    #[test]
+    fn functions_of_one_repository_are_written_together_and_those_that_are_there_are_not() {
+        let named = |repository: &str, name: &str| {
+            let mut function = function(Split::Test, name);
+            function.repository = repository.into();
+            function
+        };
+        let many = (0..CHUNK + 1).map(|index| named("a", &format!("f{index}")));
+        let functions: Vec<StoredFunction> = many.chain([named("b", "g"), named("b", "h")]).collect();
+        let done = BTreeSet::from([sample_id(&functions[0]), sample_id(&functions[CHUNK + 1])]);
+        let sizes: Vec<usize> = chunks(&functions, &done).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [CHUNK, 1]);
+        assert_eq!(chunks(&functions, &BTreeSet::new()).iter().map(Vec::len).collect::<Vec<_>>(), [CHUNK, 1, 2]);
+    }
+}

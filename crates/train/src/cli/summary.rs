@@ -7,13 +7,22 @@ use eval::report::Report;
 
 use crate::pipeline::StageSummary;
 
-/// The metrics shown, and their headings.
-const METRICS: [(&str, &str); 5] = [
+/// The metrics shown of a retriever's arms, and their headings.
+const OF_RETRIEVER: [(&str, &str); 5] = [
     ("weighted_perplexity", "weighted PPL"),
     ("perplexity", "PPL"),
     ("exact_match_cceval", "EM (CCEval)"),
     ("edit_similarity_cceval", "ES (CCEval)"),
     ("identifier_f1_cceval", "identifier F1"),
+];
+
+/// The metrics shown of a generator's arms, and their headings.
+const OF_GENERATOR: [(&str, &str); 5] = [
+    ("dependency_coverage", "Dependency Coverage"),
+    ("validity_native", "Static Validity"),
+    ("validity_pylint", "Validity (pylint)"),
+    ("bleu4_toolgen", "BLEU-4"),
+    ("edit_similarity_toolgen", "edit similarity"),
 ];
 
 /// Prints what each stage did and, if there is a report, its arms.
@@ -34,14 +43,15 @@ pub(super) fn print(stages: &[StageSummary], run: &Path, out: &mut dyn Write) ->
 }
 
 fn arms(report: &Report, out: &mut dyn Write) -> anyhow::Result<()> {
-    write!(out, "\n{:<10} {:>4}", "arm", "n")?;
-    for (_, heading) in METRICS {
+    let metrics = if report.rewards.is_some() { OF_RETRIEVER } else { OF_GENERATOR };
+    write!(out, "\n{:<16} {:>4}", "arm", "n")?;
+    for (_, heading) in metrics {
         write!(out, " {heading:>22}")?;
     }
     writeln!(out)?;
     for arm in &report.arms {
-        write!(out, "{:<10} {:>4}", arm.arm, arm.n)?;
-        for (metric, _) in METRICS {
+        write!(out, "{:<16} {:>4}", arm.arm, arm.n)?;
+        for (metric, _) in metrics {
             let cell = arm.metrics.get(metric).map(|i| format!("{:.2} [{:.2}, {:.2}]", i.mean, i.low, i.high));
             write!(out, " {:>22}", cell.unwrap_or_default())?;
         }

@@ -326,6 +326,71 @@ e.toml: missing field `evaluator`"#]],
         );
     }
 
+    const GENERATOR: &str = r#"kind = "generator"
+version = 1
+seed = 7
+
+[dataset]
+manifest = "m.toml"
+
+[generator]
+model = "random:llama"
+
+[training]
+epochs = 2
+"#;
+
+    fn check_generator(text: &str, overrides: &[&str], expected: Expect) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("g.toml");
+        std::fs::write(&path, text).unwrap();
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        let result = match load(&path, &overrides) {
+            Ok(Experiment::Generator(experiment)) => {
+                let (training, optimizer) = (&experiment.training, &experiment.optimizer);
+                format!("{} {} {}", training.epochs, training.batch_size, optimizer.learning_rate)
+            }
+            Ok(Experiment::Retriever(_)) => panic!("the file asks for a generator"),
+            Err(error) => error.to_string().replace(&path.display().to_string(), "g.toml"),
+        };
+        expected.assert_eq(&result);
+    }
+
+    #[test]
+    fn a_generator_has_defaults_of_its_own() {
+        check_generator(GENERATOR, &[], expect!["2 32 0.000005"]);
+        check_generator(GENERATOR, &["optimizer.learning_rate=1e-4"], expect!["2 32 0.0001"]);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_by_its_key() {
+        check_generator(
+            GENERATOR,
+            &["dataset.marked=false"],
+            expect!["g.toml: `evaluation.arms` can only be `plain`: this model knows no trigger"],
+        );
+        check_generator(
+            GENERATOR,
+            &["training.micro_batch_tokens_max=64"],
+            expect![
+                "--set training.micro_batch_tokens_max=64: `training.micro_batch_tokens_max` must not be below layout.tokens_max"
+            ],
+        );
+        check_generator(
+            GENERATOR,
+            &["evaluation.arms=[\"toolgen\"]"],
+            expect![[
+                r#"--set evaluation.arms=["toolgen"]: `evaluation.arms` has the unknown arm `toolgen`; the arms are plain, toolgen_paper, toolgen_released, toolgen_beam, toolgen_ranked"#
+            ]],
+        );
+        check_generator(
+            GENERATOR,
+            &["adapter.rank=0"],
+            expect!["g.toml: `adapter` the value of rank is wrong: 0 is not at least 1"],
+        );
+        check_generator(GENERATOR, &["encoder.model=x"], expect!["--set encoder.model=x: unknown field `encoder`"]);
+    }
+
     #[test]
     fn every_prefix_of_a_file_is_an_error_or_an_experiment() {
         let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,9 @@ use corpus::crawl::CrawledRepository;
 use corpus::functions::StoredFunction;
 use corpus::manifest::Split;
 use corpus::table;
-use eval::report::{Curve, Figure, Prediction, Report, Series, VERSION, compare, headline, read_predictions, summarize};
+use eval::report::{
+    Curve, Figure, Prediction, Report, Series, VERSION, compare, headline, read_predictions, summarize,
+};
 use models::{Decoder, LanguageModel};
 use repo::Repository;
 
@@ -158,8 +160,7 @@ impl Evaluated {
         let mut written = baseline.as_ref().map_or_else(Vec::new, |baseline| baseline.texts.clone());
         check_baseline(functions, &written)?;
         written.extend(writing.run(functions, store)?);
-        let measuring =
-            Measuring { experiment, tokenizer: generator.tokenizer(), repositories, workers, interrupter };
+        let measuring = Measuring { experiment, tokenizer: generator.tokenizer(), repositories, workers, interrupter };
         let predictions = measuring.run(functions, &written)?;
         let own = experiment.evaluation.arms.iter().cloned();
         Ok(Self {
@@ -216,7 +217,8 @@ impl Evaluated {
             arms.extend(of_baseline.map(|value| (BASELINE.to_owned(), *value)));
             figures.push(Figure { name: name.to_owned(), unit: unit.to_owned(), arms });
         };
-        let sum = |texts: &[&Written], value: &dyn Fn(&Written) -> f64| texts.iter().map(|text| value(text)).sum::<f64>();
+        let sum =
+            |texts: &[&Written], value: &dyn Fn(&Written) -> f64| texts.iter().map(|text| value(text)).sum::<f64>();
         let tokens = |text: &Written| text.tokens.values().sum::<usize>() as f64;
         figure("texts that end by themselves", "share", &|texts| {
             sum(texts, &|text| f64::from(u8::from(text.is_whole))) / texts.len() as f64
