@@ -1,16 +1,19 @@
-//! Tools of other people behind the same trait: a Jedi worker and a client of language servers.
+//! Tools of other people behind the same trait: a Jedi worker and a client of language servers. Pylint, which answers one
+//! question only, stands beside them.
 //!
 //! A tool is a program that reads a copy of the repository and answers one question at a time within a deadline. What
 //! shields the machine from it is a value, [`Protection`]; what went wrong is counted, in [`Usage`].
 //!
 //! ```text
-//! JediWorker, LanguageServer -> tool (start, deadline, restart) -> connection (requests, framing) -> process
+//! JediWorker, LanguageServer, Pylint -> tool (start, deadline, restart) -> connection (requests, framing) -> process
 //!                                 \-> sandbox (copy of the repository, bubblewrap)
 //! ```
 
 pub mod jedi;
 
 pub mod lsp;
+
+pub mod pylint;
 
 pub mod sandbox;
 
@@ -28,11 +31,14 @@ use std::time::Duration;
 
 use repo::Language;
 use repo::identifiers::is_word;
+use serde_json::Value;
 
 use crate::caret::Caret;
+use crate::position::{LineIndex, Position, Unit};
 
 pub use jedi::{JediOptions, JediWorker};
 pub use lsp::{LanguageServer, LanguageServerOptions};
+pub use pylint::{Pylint, PylintOptions, PylintReport};
 pub use sandbox::{Program, Protection};
 
 /// What a tool may take.
@@ -107,6 +113,13 @@ fn is_suggestible(name: &str, prefix: &str, language: Language) -> bool {
     let is_identifier = name.chars().all(is_word) && name.starts_with(|c: char| !c.is_numeric());
     let is_dummy = name.strip_prefix(prefix).is_some_and(|rest| rest == DUMMY);
     is_identifier && name.starts_with(prefix) && !is_dummy && language.keywords().binary_search(&name).is_err()
+}
+
+/// Returns the byte of a line that a worker counts from one and of a column that it counts in characters from zero.
+fn byte(lines: &LineIndex, text: &str, line: &Value, column: &Value) -> Option<usize> {
+    let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
+    let position = Position { line: number(line)?.checked_sub(1)?, column: number(column)? };
+    Some(lines.byte(text, position, Unit::Character))
 }
 
 #[cfg(all(test, feature = "oracles"))]

@@ -25,6 +25,10 @@ pub mod cceval;
 
 pub mod toolgen;
 
+pub mod dependency_coverage;
+
+pub mod static_validity;
+
 pub mod generation;
 
 mod definitions;

@@ -61,6 +61,15 @@ impl Layout {
         }
     }
 
+    /// Returns the function as far as a model has written it.
+    #[must_use]
+    pub fn function(self, signature: &str, written: &str) -> String {
+        match self {
+            Self::Inline => [signature, written].concat(),
+            Self::Sections => written.to_owned(),
+        }
+    }
+
     /// Returns the body within what a model has written so far, which is nothing while it writes the signature.
     #[must_use]
     pub fn body_of<'t>(self, signature: &str, written: &'t str) -> &'t str {
@@ -76,9 +85,7 @@ impl Layout {
 /// A body on the line of its signature has none.
 #[must_use]
 pub fn indentation(body: &str) -> &str {
-    let lines = body.split('\n').skip(1);
-    let blank = |line: &&str| line.trim().is_empty();
-    let first = lines.skip_while(blank).next().unwrap_or_default();
+    let first = body.split('\n').skip(1).find(|line| !line.trim().is_empty()).unwrap_or_default();
     &first[..first.len() - first.trim_start().len()]
 }
 
@@ -128,6 +135,8 @@ mod tests {
         assert_eq!(whole, "def area(self):\n        return self.width");
         assert_eq!(Layout::Sections.body_of(header.signature, &whole), body);
         assert_eq!(Layout::Sections.body_of(header.signature, "def ar"), "");
+        assert_eq!(Layout::Inline.function(header.signature, body), whole);
+        assert_eq!(Layout::Sections.function(header.signature, &whole), whole);
     }
 
     #[test]

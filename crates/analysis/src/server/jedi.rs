@@ -1,16 +1,15 @@
 //! Jedi, the completion tool of the paper, in a Python process of its own.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use repo::{Language, Repository};
 use serde_json::{Value, json};
 
 use super::connection::Deaf;
-use super::json_rpc::{Framing, beginning};
-use super::sandbox::{OWN_FOLDER, Program, Protection};
+use super::json_rpc::beginning;
+use super::sandbox::Protection;
 use super::tool::Tool;
-use super::{Limits, Placeholder, Usage, is_suggestible};
+use super::{Limits, Placeholder, Usage, byte, is_suggestible};
 use crate::caret::Caret;
 use crate::diagnostics::{Diagnostic, DiagnosticKind};
 use crate::error::{Error, Result};
@@ -53,10 +52,7 @@ impl JediWorker {
             Placeholder::None => "jedi",
             Placeholder::AtCaret => "jedi with placeholder",
         };
-        let program = program(python, limits);
-        let command = program.to_string();
-        let tool = Tool::new(name.into(), program, Framing::Lines, repository, *limits)?;
-        tool.sandbox.put("jedi_worker.py", WORKER).map_err(|source| Error::Start { command, source })?;
+        let tool = Tool::python(name, python, WORKER, repository, *limits)?;
         Ok(Self { tool, placeholder: *placeholder, repository: repository.clone(), sent: None })
     }
 
@@ -75,7 +71,8 @@ impl JediWorker {
     fn ask(&mut self, method: &str, path: &str, text: String, mut parameters: Value) -> Result<Value> {
         self.tool.usage.n_questions += 1;
         if !self.tool.is_running() {
-            self.start()?;
+            self.sent = None;
+            self.tool.start_worker()?;
         }
         parameters["path"] = path.into();
         if self.sent.as_ref().is_none_or(|(old_path, old_text)| old_path != path || *old_text != text) {
@@ -88,19 +85,6 @@ impl JediWorker {
             self.sent = None;
         }
         answer
-    }
-
-    fn start(&mut self) -> Result<()> {
-        self.sent = None;
-        self.tool.start()?;
-        let started = self.tool.talk(self.tool.limits.start_deadline, |connection, deadline| {
-            connection.request("start", json!({}), deadline, &mut Deaf)
-        });
-        if started.is_err() {
-            // One that lacks Jedi still runs, but knows nothing.
-            self.tool.stop();
-        }
-        started.map(drop)
     }
 
     /// Asks about the caret's own text.
@@ -118,10 +102,7 @@ impl JediWorker {
     fn list(&mut self, answer: Value) -> Result<Vec<Value>> {
         match answer {
             Value::Array(list) => Ok(list),
-            other => {
-                let (tool, answer) = (self.tool.name.clone(), beginning(other.to_string().as_bytes()));
-                Err(self.tool.counted(Error::Protocol { tool, answer }))
-            }
+            other => Err(self.tool.no_answer(&other)),
         }
     }
 
@@ -212,11 +193,7 @@ impl CodeIntelligence for JediWorker {
         let answer = self.ask("errors", path, text.to_owned(), json!({}))?;
         let errors = self.list(answer)?;
         let lines = LineIndex::new(text);
-        let byte = |line: &Value, column: &Value| {
-            let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
-            let position = Position { line: number(line)?.checked_sub(1)?, column: number(column)? };
-            Some(lines.byte(text, position, Unit::Character))
-        };
+        let byte = |line: &Value, column: &Value| byte(&lines, text, line, column);
         let span = |error: &Value| Some((byte(&error[0], &error[1])?, byte(&error[2], &error[3])?));
         let spans = errors.iter().filter_map(span);
         let kind = DiagnosticKind::SyntaxError;
@@ -225,15 +202,6 @@ impl CodeIntelligence for JediWorker {
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         Ok(diagnostics)
     }
-}
-
-fn program(python: &Path, limits: &Limits) -> Program {
-    // A script, so that Python looks for modules beside it and never in the repository; without the user's packages.
-    let script = format!("{OWN_FOLDER}/jedi_worker.py");
-    let arguments = vec!["-s".into(), "-B".into(), script, limits.memory_bytes_max.to_string()];
-    let variables = [("PYTHONHASHSEED", "0"), ("PYTHONIOENCODING", "utf-8")];
-    let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Program { path: python.to_owned(), arguments, environment: BTreeMap::from(environment) }
 }
 
 fn position(text: &str, byte: usize) -> Value {

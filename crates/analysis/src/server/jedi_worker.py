@@ -1,4 +1,4 @@
-"""Answers questions about a Python repository with Jedi: JSON-RPC, one message a line.
+"""Answers questions about a Python repository with Jedi.
 
     python jedi_worker.py MEMORY_BYTES
 
@@ -6,27 +6,10 @@ The working directory is the repository. Every request names a file by its path 
 when it is another file or text than in the request before. Lines count from one, columns in characters from zero.
 """
 
-import json
 import os
-import resource
-import sys
 from pathlib import Path
 
-
-def main():
-    limit = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    # What Jedi or a module it looks at might print is no message.
-    answers, sys.stdout = sys.stdout, sys.stderr
-    worker = Worker()
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            answer = {"result": getattr(worker, "answer_" + request["method"])(request["params"])}
-        except Exception as error:
-            answer = {"error": {"message": f"{type(error).__name__}: {error}"}}
-        answers.write(json.dumps({"id": request["id"], **answer}) + "\n")
-        answers.flush()
+from json_lines import serve, standard_path
 
 
 class Worker:
@@ -42,9 +25,7 @@ class Worker:
         self.jedi = jedi
         # In this process: the same answers as from a process of its own, at half the cost.
         self.environment = InterpreterEnvironment()
-        # The standard library, but neither Jedi nor anything else that is installed beside it.
-        standard = [path for path in sys.path[1:] if not {"site-packages", "dist-packages"} & set(Path(path).parts)]
-        self.project = jedi.Project(str(self.root), sys_path=standard)
+        self.project = jedi.Project(str(self.root), sys_path=standard_path())
         return jedi.__version__
 
     def answer_complete(self, params):
@@ -96,4 +77,4 @@ def type_of(name):
 
 
 if __name__ == "__main__":
-    main()
+    serve(Worker)

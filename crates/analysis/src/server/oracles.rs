@@ -2,6 +2,8 @@
 
 mod language_servers;
 
+mod pylint;
+
 mod python;
 
 use std::borrow::Cow;

@@ -101,6 +101,21 @@ impl Sandbox {
         std::fs::write(self.folder.path().join("own").join(name), text)
     }
 
+    /// Writes `text` to a new file beside the one at `path`, as `name`, and returns its path within the repository.
+    ///
+    /// It is there until it is [removed](Self::remove).
+    pub(super) fn put_beside(&self, path: &str, name: &str, text: &str) -> io::Result<String> {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        write(&self.root, &beside, text)?;
+        Ok(beside)
+    }
+
+    /// Removes a file of the repository's copy.
+    pub(super) fn remove(&self, path: &str) -> io::Result<()> {
+        std::fs::remove_file(self.root.join(path))
+    }
+
     pub(super) fn protection(&self) -> Protection {
         let is_wrapped = self.bubblewrap.is_some();
         let memory_bytes_max = self.memory_bytes_max;

@@ -1,18 +1,24 @@
 //! A tool over its lifetime: started when asked, ended when it fails, started again for the next question.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::process::ChildStdin;
 use std::time::{Duration, Instant};
 
 use repo::Repository;
+use serde_json::{Value, json};
 
-use super::connection::{Connection, Fault};
-use super::json_rpc::Framing;
+use super::connection::{Connection, Deaf, Fault};
+use super::json_rpc::{Framing, beginning};
 use super::process::End;
 use super::process::Process;
-use super::sandbox::{Program, Sandbox};
+use super::sandbox::{OWN_FOLDER, Program, Sandbox};
 use super::{Limits, Usage};
 use crate::error::{Error, Result};
+
+/// What a worker in Python is served with.
+const SERVE: &str = include_str!("json_lines.py");
 
 /// A program that answers questions, running or not.
 #[derive(Debug)]
@@ -55,6 +61,49 @@ impl Tool {
             is_cold: true,
             cpu_before,
         })
+    }
+
+    /// Copies the repository for a tool that is a Python worker with this script.
+    pub(super) fn python(
+        name: &str,
+        python: &Path,
+        script: &str,
+        repository: &Repository,
+        limits: Limits,
+    ) -> Result<Self> {
+        // A script, so that Python looks for modules beside it and never in the repository; without the user's packages.
+        let path = format!("{OWN_FOLDER}/worker.py");
+        let arguments = vec!["-s".into(), "-B".into(), path, limits.memory_bytes_max.to_string()];
+        let variables = [("PYTHONHASHSEED", "0"), ("PYTHONIOENCODING", "utf-8")];
+        let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let program = Program { path: python.to_owned(), arguments, environment: BTreeMap::from(environment) };
+        let command = program.to_string();
+        let tool = Self::new(name.into(), program, Framing::Lines, repository, limits)?;
+        let mut scripts = [("json_lines.py", SERVE), ("worker.py", script)].into_iter();
+        let written = scripts.try_for_each(|(name, text)| tool.sandbox.put(name, text));
+        written.map(|()| tool).map_err(|source| Error::Start { command, source })
+    }
+
+    /// Starts a worker if it is not running, which answers once its packages are there.
+    pub(super) fn start_worker(&mut self) -> Result<()> {
+        if self.is_running() {
+            return Ok(());
+        }
+        self.start()?;
+        let started = self.talk(self.limits.start_deadline, |connection, deadline| {
+            connection.request("start", json!({}), deadline, &mut Deaf)
+        });
+        if started.is_err() {
+            // One that lacks its packages still runs, but knows nothing.
+            self.stop();
+        }
+        started.map(drop)
+    }
+
+    /// Counts an answer that is none.
+    pub(super) fn no_answer(&mut self, answer: &Value) -> Error {
+        let (tool, answer) = (self.name.clone(), beginning(answer.to_string().as_bytes()));
+        self.counted(Error::Protocol { tool, answer })
     }
 
     /// Returns the processor time of all the tool's processes so far.
@@ -173,8 +222,6 @@ fn with(reason: &str, last_words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::connection::Deaf;
-    use serde_json::{Value, json};
 
     /// Answers each request by its number, but the third, at which the script goes on.
     const COUNTING: &str = "for i in 1 2; do read x; echo '{\"id\":'$i',\"result\":'$i'}'; done; read x; ";

@@ -15,8 +15,12 @@ use super::python_text::strip;
 /// `ToolGen`, `clean_str` and `clean_lsp`.
 #[must_use]
 pub fn clean(code: &str) -> String {
-    let code = code.replace(TRIGGER, "");
-    strip(&blanked(&blanked(&code, '\''), '"')).to_owned()
+    without_strings(&code.replace(TRIGGER, ""))
+}
+
+/// Returns the text with every string literal blanked as [`clean`] does; triggers outside of literals stay.
+pub(super) fn without_strings(code: &str) -> String {
+    strip(&blanked(&blanked(code, '\''), '"')).to_owned()
 }
 
 /// Replaces what stands between two quotes of one line, and the quotes, by `''`.
