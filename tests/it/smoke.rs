@@ -30,7 +30,7 @@ fn a_run_reports_all_four_arms_and_is_then_skipped() {
     assert_eq!(arms, ["none", "bm25", "untrained", "trained"]);
     let n = report.arms[0].n;
     assert!(n >= 4 && report.arms.iter().all(|arm| arm.n == n));
-    assert!(report.rewards.n > 0);
+    assert!(report.rewards.as_ref().is_some_and(|rewards| rewards.n > 0));
     let predictions = read_predictions(&place.path("run/predictions.jsonl")).unwrap();
     assert_eq!(predictions.len(), 4 * n);
     let shown =

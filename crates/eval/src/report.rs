@@ -33,7 +33,7 @@ pub use predictions::{Prediction, ShownCandidate, read_predictions, write_predic
 pub use summary::{compare, summarize};
 
 /// The version of `report.json` that this build reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The outcome of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,12 +45,14 @@ pub struct Report {
     pub experiment: String,
     /// What was evaluated: models, dataset hash, variants, seed. No paths and no times.
     pub identity: BTreeMap<String, String>,
-    /// What the candidates were worth to the evaluator.
-    pub rewards: RewardSummary,
+    /// What the candidates were worth to the evaluator; nothing for a generator.
+    pub rewards: Option<RewardSummary>,
     /// One entry per arm, in the order in which tables show them.
     pub arms: Vec<ArmSummary>,
     /// Paired differences between arms.
     pub comparisons: Vec<Comparison>,
+    /// Figures without intervals, such as what decoding cost.
+    pub figures: Vec<Figure>,
     /// Learning curves.
     pub curves: Vec<Curve>,
     /// Where the data came from.
@@ -70,7 +72,7 @@ pub struct ArmSummary {
     pub arm: String,
     /// The number of samples.
     pub n: usize,
-    /// The mean of each metric; perplexities are the exponential of a mean NLL and of its interval.
+    /// Each metric, formed as [`crate::metrics::METRICS`] says: a mean, the exponential of one, or one value of summed counts.
     pub metrics: BTreeMap<String, Interval>,
 }
 
@@ -84,12 +86,27 @@ pub struct Comparison {
     pub baseline: String,
     /// The metric.
     pub metric: String,
-    /// The mean of arm minus baseline over the samples both have.
+    /// The arm minus the baseline over the samples both have.
     pub difference: Interval,
+    /// The difference over the baseline: 0.15 if the arm is 15 % above it.
+    pub relative: Interval,
     /// The number of samples on which the arm is better, by the direction of the metric.
     pub better: usize,
     /// The number of samples on which the arm is worse.
     pub worse: usize,
+}
+
+/// One figure of every arm, such as how many suggestions were inserted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// What it is, such as `suggestions inserted`.
+    pub name: String,
+    /// Its unit, such as `seconds per token`; empty for a count.
+    pub unit: String,
+    /// The figure by arm; an arm may have none.
+    #[serde(deserialize_with = "json::numbers_or_nan")]
+    pub arms: BTreeMap<String, f64>,
 }
 
 /// What candidates were worth to the evaluator.
@@ -287,16 +304,16 @@ mod tests {
     fn another_version_is_refused() {
         let directory = directory();
         let path = directory.path().join("report.json");
-        std::fs::write(&path, "{\"version\": 2, \"unknown\": true}").unwrap();
+        std::fs::write(&path, "{\"version\": 3, \"unknown\": true}").unwrap();
         let error = Report::read(&path).unwrap_err();
-        assert!(matches!(error, Error::Version { found: 2, expected: VERSION, .. }), "{error}");
+        assert!(matches!(error, Error::Version { found: 3, expected: VERSION, .. }), "{error}");
     }
 
     #[test]
     fn a_damaged_file_is_an_error_with_its_line() {
         let directory = directory();
         let path = directory.path().join("report.json");
-        std::fs::write(&path, "{\"version\": 1,\n\"experiment\": 3}").unwrap();
+        std::fs::write(&path, "{\"version\": 2,\n\"experiment\": 3}").unwrap();
         assert!(matches!(Report::read(&path), Err(Error::Malformed { line: 2, .. })));
         assert!(matches!(Report::read(&directory.path().join("absent")), Err(Error::Io { .. })));
     }
@@ -306,14 +323,14 @@ mod tests {
         let directory = directory();
         let path = directory.path().join("report.json");
         let mut report = fixture::report();
-        report.rewards.share = f64::NAN;
+        report.rewards.as_mut().unwrap().share = f64::NAN;
         report.curves[0].series[0].points.push((3.0, f64::INFINITY));
         report.arms[0]
             .metrics
             .insert("nll".to_owned(), Interval { mean: f64::NAN, low: f64::NAN, high: f64::NAN, n: 0 });
         report.write(&path).unwrap();
         let read = Report::read(&path).unwrap();
-        assert!(read.rewards.share.is_nan() && read.arms[0].metrics["nll"].mean.is_nan());
+        assert!(read.rewards.as_ref().unwrap().share.is_nan() && read.arms[0].metrics["nll"].mean.is_nan());
         assert_eq!(read.to_json().unwrap(), report.to_json().unwrap());
     }
 }

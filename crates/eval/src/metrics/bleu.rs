@@ -37,11 +37,8 @@ impl BleuCounts {
     /// Counts the n-grams of one prediction.
     #[must_use]
     pub fn new<T: Ord>(prediction: &[T], target: &[T]) -> Self {
-        let mut counts = Self {
-            prediction_tokens: prediction.len() as f64,
-            target_tokens: target.len() as f64,
-            ..Self::default()
-        };
+        let mut counts =
+            Self { prediction_tokens: prediction.len() as f64, target_tokens: target.len() as f64, ..Self::default() };
         for order in 1..=ORDERS {
             let predicted = ngrams(prediction, order);
             counts.matches[order - 1] = clipped(&predicted, &ngrams(target, order));

@@ -144,11 +144,8 @@ mod tests {
 
     #[test]
     fn a_function_without_dependencies_has_no_coverage_and_is_not_dependent() {
-        let checks = Checks {
-            dependencies: Some(Dependencies::default()),
-            valid_native: Some(true),
-            ..Checks::default()
-        };
+        let checks =
+            Checks { dependencies: Some(Dependencies::default()), valid_native: Some(true), ..Checks::default() };
         let scores = checked(&checks);
         let names: Vec<&str> = scores.keys().map(String::as_str).collect();
         assert_eq!(names, ["dependency_coverage.hits", "dependency_coverage.keys", "validity_native"]);

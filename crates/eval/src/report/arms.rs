@@ -7,6 +7,10 @@ pub(super) fn label(arm: &str) -> &str {
         "bm25" => "BM25",
         "untrained" => "untrained encoder",
         "trained" => "trained retriever",
+        "toolgen_paper" => "ToolGen, paper's rule",
+        "toolgen_released" => "ToolGen, released rule",
+        "toolgen_beam" => "ToolGen, beam search",
+        "toolgen_ranked" => "ToolGen, rank-aware",
         other => other,
     }
 }
@@ -16,7 +20,11 @@ pub(super) fn phrase(arm: &str) -> String {
     match arm {
         "none" => "no cross-file context".to_owned(),
         "bm25" => "BM25".to_owned(),
-        "untrained" | "trained" => format!("the {}", label(arm)),
+        "toolgen_paper" => "ToolGen by the paper's rule".to_owned(),
+        "toolgen_released" => "ToolGen by the released rule".to_owned(),
+        "toolgen_beam" => "ToolGen with beam search".to_owned(),
+        "toolgen_ranked" => "ToolGen with ranked suggestions".to_owned(),
+        "baseline" | "untrained" | "trained" => format!("the {}", label(arm)),
         other => format!("the arm “{other}”"),
     }
 }
@@ -42,6 +50,12 @@ pub(super) fn signed(value: f64, decimals: usize) -> String {
     if value > 0.0 && !is_zero && value.is_finite() { format!("+{text}") } else { text }
 }
 
+/// Returns a relative difference as a percentage with its sign.
+pub(super) fn signed_percent(share: f64) -> String {
+    let text = signed(100.0 * share, 1);
+    if share.is_finite() { text + " %" } else { text }
+}
+
 /// Returns a share as a percentage without decimals.
 pub(super) fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.0} %", 100.0 * share) } else { "–".to_owned() }
@@ -60,5 +74,6 @@ mod tests {
         assert_eq!(signed(-0.5, 1), "−0.5");
         assert_eq!(signed(0.001, 2), "0.00");
         assert_eq!(percent(0.846), "85 %");
+        assert_eq!((signed_percent(0.1534).as_str(), signed_percent(f64::INFINITY).as_str()), ("+15.3 %", "–"));
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{
-    CorpusSummary, Curve, Prediction, Report, RepositorySummary, RewardPerplexity, RewardSummary, Series,
+    CorpusSummary, Curve, Figure, Prediction, Report, RepositorySummary, RewardPerplexity, RewardSummary, Series,
     ShownCandidate, VERSION, compare, summarize,
 };
+use crate::metrics::generation::{Checks, Dependencies, checked};
 
 pub(super) fn report() -> Report {
     let predictions = predictions();
@@ -13,7 +14,7 @@ pub(super) fn report() -> Report {
         version: VERSION,
         experiment: "shapes".to_owned(),
         identity: BTreeMap::from([("encoder".to_owned(), "tiny-bert".to_owned()), ("seed".to_owned(), "7".to_owned())]),
-        rewards: RewardSummary {
+        rewards: Some(RewardSummary {
             measured_on: "validation samples".to_owned(),
             n: 20,
             k: 10,
@@ -23,9 +24,10 @@ pub(super) fn report() -> Report {
             stop_first_share: 0.05,
             first_choice_best_share: 0.3,
             weighted_perplexity: RewardPerplexity { none: 9.0, random: 8.5, first_choice: 8.0, best: 7.0 },
-        },
+        }),
         arms: summarize(&predictions, &["bm25", "trained"], 7),
         comparisons: compare(&predictions, "trained", "bm25", 7),
+        figures: Vec::new(),
         curves: vec![Curve {
             name: "Mean reward".to_owned(),
             x: "step".to_owned(),
@@ -42,6 +44,45 @@ pub(super) fn report() -> Report {
         },
         notes: vec!["One curve was short.".to_owned()],
         timing: BTreeMap::from([("training".to_owned(), 12.5)]),
+    }
+}
+
+/// The report of a generator, and its predictions.
+pub(super) fn generation() -> (Report, Vec<Prediction>) {
+    let predictions = vec![
+        function("f0", "baseline", 0, 2, 1.0),
+        function("f0", "toolgen_paper", 2, 2, 1.0),
+        function("f1", "baseline", 1, 1, 0.0),
+        function("f1", "toolgen_paper", 1, 1, 1.0),
+        function("f2", "baseline", 1, 2, 0.0),
+        function("f2", "toolgen_paper", 1, 2, 1.0),
+    ];
+    let figure = |name: &str, unit: &str, values: [f64; 2]| Figure {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        arms: [("baseline".to_owned(), values[0]), ("toolgen_paper".to_owned(), values[1])].into(),
+    };
+    let report = Report {
+        rewards: None,
+        arms: summarize(&predictions, &["baseline", "toolgen_paper"], 7),
+        comparisons: compare(&predictions, "toolgen_paper", "baseline", 7),
+        figures: vec![
+            figure("triggers written", "", [0.0, 17.0]),
+            figure("decoding", "seconds per token", [0.0511, 0.0624]),
+        ],
+        ..report()
+    };
+    (report, predictions)
+}
+
+fn function(sample: &str, arm: &str, hits: usize, keys: usize, valid: f64) -> Prediction {
+    let dependencies = Some(Dependencies { hits, keys });
+    let checks = Checks { dependencies, valid_native: Some(valid > 0.0), ..Checks::default() };
+    Prediction {
+        context: Vec::new(),
+        target: "    pass\n".to_owned(),
+        metrics: checked(&checks),
+        ..prediction(sample, arm, "    pass\n", 0.0)
     }
 }
 

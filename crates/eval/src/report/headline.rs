@@ -1,16 +1,21 @@
 //! The outcome in plain sentences.
 
-use super::arms::{number, percent, phrase};
-use super::{Comparison, Report};
+mod functions;
 
-/// The metric that decides.
-const DECIDING: &str = "weighted_nll";
+use super::arms::{number, percent, phrase};
+use super::{ArmSummary, Comparison, Report};
+
+/// The metric that decides between retrievers, and the pair that does.
+const DECIDING: (&str, &str, &str) = ("weighted_nll", "trained", "bm25");
 
 /// Returns the outcome in plain sentences, the first of which is the headline.
 ///
 /// The sentences are made from the numbers alone: an interval that includes zero is said to include zero.
 #[must_use]
 pub fn headline(report: &Report) -> Vec<String> {
+    if functions::are_written(report) {
+        return functions::sentences(report);
+    }
     let mut sentences = vec![perplexities(report)];
     sentences.extend(deciding(report).map(difference));
     sentences.extend(exact_matches(report));
@@ -18,10 +23,12 @@ pub fn headline(report: &Report) -> Vec<String> {
     sentences
 }
 
-/// Returns the comparison that decides: the trained retriever against BM25, or else the first on the deciding metric.
+/// Returns the comparison that decides: the trained retriever against BM25, or `ToolGen` by the paper's rule against the
+/// baseline, or else the first on the deciding metric.
 pub(super) fn deciding(report: &Report) -> Option<&Comparison> {
-    let mut candidates = report.comparisons.iter().filter(|comparison| comparison.metric == DECIDING);
-    let wanted = |comparison: &&Comparison| comparison.arm == "trained" && comparison.baseline == "bm25";
+    let (metric, arm, baseline) = if functions::are_written(report) { functions::DECIDING } else { DECIDING };
+    let mut candidates = report.comparisons.iter().filter(|comparison| comparison.metric == metric);
+    let wanted = |comparison: &&Comparison| comparison.arm == arm && comparison.baseline == baseline;
     candidates.clone().find(wanted).or_else(|| candidates.next())
 }
 
@@ -35,29 +42,26 @@ fn perplexities(report: &Report) -> String {
     let Some(arm) = focus(report).and_then(|name| report.arm(name)) else {
         return "No arm was evaluated.".to_owned();
     };
-    let perplexity = |arm: &super::ArmSummary| {
-        arm.metrics.get("weighted_perplexity").map_or_else(|| "–".to_owned(), |interval| number(interval.mean, 2))
-    };
-    let mut sentence = format!(
-        "On {} held-out {}, the weighted perplexity is {} with {}",
+    format!(
+        "On {} held-out {}, the weighted perplexity is {}.",
         arm.n,
         plural(arm.n, "target"),
-        perplexity(arm),
-        phrase(&arm.arm)
-    );
-    let others: Vec<String> = report
-        .arms
-        .iter()
-        .rev()
-        .filter(|other| other.arm != arm.arm)
-        .map(|other| format!("{} with {}", perplexity(other), phrase(&other.arm)))
-        .collect();
-    if let Some((last, rest)) = others.split_last() {
-        let list = if rest.is_empty() { last.clone() } else { format!("{} and {last}", rest.join(", ")) };
-        sentence.push_str(", against ");
-        sentence.push_str(&list);
+        against_others(report, arm, "weighted_perplexity", 2)
+    )
+}
+
+/// Returns the value of a metric for an arm, and then for all others.
+fn against_others(report: &Report, arm: &ArmSummary, metric: &str, decimals: usize) -> String {
+    let level = |arm: &ArmSummary| {
+        let value = arm.metrics.get(metric).map_or_else(|| "–".to_owned(), |interval| number(interval.mean, decimals));
+        format!("{value} with {}", phrase(&arm.arm))
+    };
+    let others: Vec<String> = report.arms.iter().rev().filter(|other| other.arm != arm.arm).map(level).collect();
+    match others.split_last() {
+        None => level(arm),
+        Some((last, [])) => format!("{}, against {last}", level(arm)),
+        Some((last, rest)) => format!("{}, against {} and {last}", level(arm), rest.join(", ")),
     }
-    sentence + "."
 }
 
 fn difference(comparison: &Comparison) -> String {
@@ -100,7 +104,7 @@ fn exact_matches(report: &Report) -> Option<String> {
 }
 
 fn rewards(report: &Report) -> Option<String> {
-    let rewards = &report.rewards;
+    let rewards = report.rewards.as_ref()?;
     (rewards.n > 0).then(|| {
         format!(
             "The best of at most {} candidates predicts the target better than no candidate in {} of {} samples ({}).",
@@ -136,7 +140,8 @@ mod tests {
     #[test]
     fn an_interval_that_includes_zero_is_said_to_include_it() {
         let mut report = report();
-        let comparison = report.comparisons.iter_mut().find(|c| c.metric == DECIDING && c.baseline == "bm25").unwrap();
+        let comparison =
+            report.comparisons.iter_mut().find(|c| c.metric == DECIDING.0 && c.baseline == "bm25").unwrap();
         comparison.difference.high = 0.01;
         assert!(headline(&report)[1].contains("includes zero, so these targets do not show a difference"));
     }
@@ -144,7 +149,8 @@ mod tests {
     #[test]
     fn a_worse_arm_is_called_worse() {
         let mut report = report();
-        let comparison = report.comparisons.iter_mut().find(|c| c.metric == DECIDING && c.baseline == "bm25").unwrap();
+        let comparison =
+            report.comparisons.iter_mut().find(|c| c.metric == DECIDING.0 && c.baseline == "bm25").unwrap();
         (comparison.difference.mean, comparison.difference.low, comparison.difference.high) = (0.2, 0.1, 0.3);
         assert!(headline(&report)[1].contains("higher than that of BM25"));
         assert!(headline(&report)[1].ends_with("in favor of BM25."));
@@ -155,7 +161,7 @@ mod tests {
         let mut report = report();
         report.arms.clear();
         report.comparisons.clear();
-        report.rewards.n = 0;
+        report.rewards = None;
         assert_eq!(headline(&report), ["No arm was evaluated."]);
     }
 }

@@ -10,18 +10,20 @@ use serde::Serialize;
 use super::arms::label;
 use super::headline::{deciding, headline};
 use super::{Comparison, Prediction, Report, json, panels, samples, tables};
+use crate::metrics::definition;
 use crate::significance::Direction;
 use crate::{Error, Result};
 
 /// The largest number of samples the page shows.
 pub const SAMPLES_MAX: usize = 200;
 
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("page.html", include_str!("page.html")),
     ("style.css", include_str!("style.css")),
     ("filter.js", include_str!("filter.js")),
     ("arms.html", include_str!("arms.html")),
     ("comparisons.html", include_str!("comparisons.html")),
+    ("figures.html", include_str!("figures.html")),
     ("rewards.html", include_str!("rewards.html")),
     ("curves.html", include_str!("curves.html")),
     ("corpus.html", include_str!("corpus.html")),
@@ -59,7 +61,8 @@ pub fn render_html(report: &Report, predictions: &[Prediction]) -> Result<String
         arm_rows: tables::arm_rows(report),
         pairs: tables::pairs(report).into_iter().map(|(arm, baseline)| (label(arm), label(baseline))).collect(),
         pair_rows: tables::pair_rows(report),
-        rewards: panels::rewards(&report.rewards),
+        figure_rows: tables::figure_rows(report),
+        rewards: report.rewards.as_ref().filter(|rewards| rewards.n > 0).map(panels::rewards),
         curves: panels::curves(&report.curves)?,
         dropped: panels::dropped(&report.corpus),
         samples: shown,
@@ -82,8 +85,9 @@ struct Page<'a> {
     arm_rows: Vec<tables::Row>,
     pairs: Vec<(&'a str, &'a str)>,
     pair_rows: Vec<tables::Row>,
-    rewards: panels::Rewards,
-    curves: Vec<panels::Figure<'a>>,
+    figure_rows: Vec<tables::FigureRow<'a>>,
+    rewards: Option<panels::Rewards>,
+    curves: Vec<panels::Chart<'a>>,
     dropped: Vec<panels::Bar>,
     samples: Vec<samples::Sample>,
     n_samples: usize,
@@ -102,7 +106,8 @@ fn environment() -> std::result::Result<Environment<'static>, minijinja::Error> 
 
 /// The outcome of the deciding comparison for the page's head: its kind, and in words.
 fn verdict(comparison: &Comparison) -> (&'static str, String) {
-    let outcome = tables::outcome(&comparison.difference, Direction::Lower);
+    let direction = definition(&comparison.metric).map_or(Direction::Higher, |metric| metric.direction);
+    let outcome = tables::outcome(&comparison.difference, direction);
     let words = match outcome {
         "even" => "no difference shown".to_owned(),
         better_or_worse => format!("{better_or_worse} than {}", label(&comparison.baseline)),
@@ -112,7 +117,7 @@ fn verdict(comparison: &Comparison) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{predictions, report};
+    use super::super::fixture::{generation, predictions, report};
     use super::*;
 
     const HOSTILE: &str = "</script></style><img src=x onerror=alert(1)>'\"&{{ 70007 * 3 }}";
@@ -123,7 +128,7 @@ mod tests {
         let text = || HOSTILE.to_owned();
         report.experiment = text();
         report.identity.insert(text(), text());
-        report.rewards.measured_on = text();
+        report.rewards.as_mut().unwrap().measured_on = text();
         report.notes.push(text());
         report.timing.insert(text(), 1.0);
         report.corpus.dataset = text();
@@ -181,10 +186,24 @@ mod tests {
         report.arms.clear();
         report.comparisons.clear();
         report.curves.clear();
-        report.rewards = super::super::RewardSummary::default();
+        report.rewards = None;
         report.corpus = super::super::CorpusSummary::default();
         let html = render_html(&report, &[]).unwrap();
         assert!(html.contains("No arm was evaluated.") && html.contains("No prediction was recorded."));
+    }
+
+    #[test]
+    fn a_generator_run_has_figures_and_no_rewards() {
+        let (report, predictions) = generation();
+        let html = render_html(&report, &predictions).unwrap();
+        for shown in
+            ["triggers written", "ToolGen, paper&#x27;s rule", "Dependency Coverage", "relative +100.0 %", "pass"]
+        {
+            assert!(html.contains(shown), "{shown}");
+        }
+        for hidden in ["id=\"rewards\"", "weighted perplexity", "No candidate was ranked", "dependency_coverage.hits"] {
+            assert!(!html.contains(hidden), "{hidden}");
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn bars(values: &[(&str, f64)]) -> Vec<Bar> {
 
 /// A chart with its legend.
 #[derive(Serialize)]
-pub(super) struct Figure<'a> {
+pub(super) struct Chart<'a> {
     name: &'a str,
     unit: &'a str,
     x: &'a str,
@@ -65,12 +65,12 @@ pub(super) struct Figure<'a> {
     svg: Option<String>,
 }
 
-pub(super) fn curves(curves: &[Curve]) -> Result<Vec<Figure<'_>>> {
+pub(super) fn curves(curves: &[Curve]) -> Result<Vec<Chart<'_>>> {
     curves
         .iter()
         .map(|curve| {
             let names = curve.series.iter().map(|series| series.name.as_str());
-            Ok(Figure {
+            Ok(Chart {
                 name: &curve.name,
                 unit: &curve.unit,
                 x: &curve.x,

@@ -1,6 +1,6 @@
 //! The per-sample part of the page: what each arm saw and wrote.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -9,12 +9,17 @@ use super::arms::{label, number};
 use super::diff::{Segment, merge};
 use super::{Prediction, ShownCandidate};
 use crate::metrics::METRICS;
+use crate::significance::Direction;
 
 /// The longest text of a candidate, a prediction or a left context on the page, in characters.
 const TEXT_CHARS_MAX: usize = 3_000;
 
 /// Metrics whose disagreement between arms brings a sample to the top.
-const DISAGREEMENT: [&str; 2] = ["exact_match_cceval", "exact_match_repoeval"];
+const DISAGREEMENT: [&str; 3] = ["exact_match_cceval", "exact_match_repoeval", "exact_match_toolgen"];
+
+/// Metrics by which one arm does better on a sample than another: the first of them that both have.
+const DECIDING: [(&str, Direction); 2] =
+    [("weighted_nll", Direction::Lower), ("dependency_coverage", Direction::Higher)];
 
 /// One sample with everything the arms made of it.
 #[derive(Debug, Serialize)]
@@ -27,8 +32,12 @@ pub(super) struct Sample {
     left_context_tail: String,
     target: String,
     disagree: bool,
-    /// `better`, `worse` or `same`: the arm in focus against its baseline by weighted NLL.
+    /// `better`, `worse` or `same`: the arm in focus against its baseline.
     verdict: &'static str,
+    /// What is shown beside the name of an arm.
+    score_name: &'static str,
+    /// Whether an arm chose what the prompt held.
+    is_ranked: bool,
     metrics: Vec<&'static str>,
     arms: Vec<Arm>,
     candidates: Vec<Candidate>,
@@ -45,7 +54,8 @@ struct Arm {
     rest: String,
     why: String,
     scores: Vec<String>,
-    perplexity: String,
+    /// The weighted perplexity, or the Dependency Coverage of a written function.
+    score: String,
 }
 
 /// One candidate and what each arm did with it.
@@ -98,6 +108,7 @@ fn sample(group: &[&Prediction], focus: Option<(&str, &str)>) -> Option<Sample> 
         .iter()
         .filter(|metric| group.iter().any(|prediction| prediction.metrics.contains_key(metric.name)))
         .collect();
+    let is_perplexed = metrics.iter().any(|metric| metric.name == "weighted_nll");
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name).collect();
     Some(Sample {
         id: first.sample.clone(),
@@ -109,6 +120,8 @@ fn sample(group: &[&Prediction], focus: Option<(&str, &str)>) -> Option<Sample> 
         target: first_chars(&first.target),
         disagree: disagree(group),
         verdict: focus.map_or("same", |(arm, baseline)| verdict(group, arm, baseline)),
+        score_name: if is_perplexed { "weighted perplexity of the target" } else { "Dependency Coverage" },
+        is_ranked: is_perplexed || group.iter().any(|prediction| !prediction.context.is_empty()),
         metrics: metrics.iter().map(|metric| metric.label).collect(),
         arms: group.iter().map(|prediction| arm(prediction, &names)).collect(),
         candidates: candidates(group),
@@ -118,6 +131,7 @@ fn sample(group: &[&Prediction], focus: Option<(&str, &str)>) -> Option<Sample> 
 fn arm(prediction: &Prediction, metrics: &[&str]) -> Arm {
     let (compared, rest) = split_lines(&prediction.prediction, line_count(&prediction.target));
     let metric = |name: &str| prediction.metrics.get(name).copied().unwrap_or(f64::NAN);
+    let nll = metric("weighted_nll");
     Arm {
         label: label(&prediction.arm).to_owned(),
         exact: DISAGREEMENT.iter().any(|name| metric(name) >= 1.0),
@@ -125,7 +139,7 @@ fn arm(prediction: &Prediction, metrics: &[&str]) -> Arm {
         rest: first_chars(rest),
         why: why(&prediction.context),
         scores: metrics.iter().map(|name| number(metric(name), decimals(name))).collect(),
-        perplexity: number(metric("weighted_nll").exp(), 2),
+        score: number(if nll.is_finite() { nll.exp() } else { metric("dependency_coverage") }, 2),
     }
 }
 
@@ -196,9 +210,9 @@ fn disagree(group: &[&Prediction]) -> bool {
     DISAGREEMENT.iter().any(|metric| range(group, metric) > 0.0)
 }
 
-/// The spread of the weighted NLL among the arms, in millionths so that it can be a sort key.
+/// The spread of the deciding metric among the arms, in millionths so that it can be a sort key.
 fn spread(group: &[&Prediction]) -> i64 {
-    (range(group, "weighted_nll") * 1e6) as i64
+    DECIDING.iter().map(|(metric, _)| (range(group, metric) * 1e6) as i64).find(|spread| *spread > 0).unwrap_or(0)
 }
 
 fn range(group: &[&Prediction], metric: &str) -> f64 {
@@ -209,20 +223,33 @@ fn range(group: &[&Prediction], metric: &str) -> f64 {
 }
 
 fn verdict(group: &[&Prediction], arm: &str, baseline: &str) -> &'static str {
-    let nll = |name: &str| {
+    let of = |name: &str, metric: &str| {
         let prediction = group.iter().find(|prediction| prediction.arm == name)?;
-        prediction.metrics.get("weighted_nll").copied()
+        prediction.metrics.get(metric).copied()
     };
-    match nll(arm).zip(nll(baseline)).and_then(|(arm, baseline)| arm.partial_cmp(&baseline)) {
-        Some(std::cmp::Ordering::Less) => "better",
-        Some(std::cmp::Ordering::Greater) => "worse",
+    let order = |(metric, direction): &(&str, Direction)| {
+        let (arm, baseline) = (of(arm, metric)?, of(baseline, metric)?);
+        let order = arm.partial_cmp(&baseline)?;
+        Some(if *direction == Direction::Higher { order.reverse() } else { order })
+    };
+    match DECIDING.iter().find_map(order) {
+        Some(Ordering::Less) => "better",
+        Some(Ordering::Greater) => "worse",
         _ => "same",
     }
 }
 
 fn decimals(metric: &str) -> usize {
     match metric {
-        "nll" | "weighted_nll" | "edit_similarity_repoeval" | "identifier_f1_cceval" => 3,
+        "nll"
+        | "weighted_nll"
+        | "edit_similarity_repoeval"
+        | "identifier_f1_cceval"
+        | "dependency_coverage"
+        | "dependency_coverage_definitions"
+        | "bleu4_toolgen"
+        | "codebleu_toolgen"
+        | "codebleu_k4black" => 3,
         _ => 0,
     }
 }

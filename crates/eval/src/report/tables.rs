@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::arms::{number, signed};
-use super::{Comparison, Report};
+use super::arms::{number, signed, signed_percent};
+use super::{ArmSummary, Comparison, Figure, Report};
 use crate::metrics::{Definition, METRICS};
 use crate::significance::{Direction, Interval};
 
@@ -46,6 +46,8 @@ struct Cell {
     class: &'static str,
     better: usize,
     worse: usize,
+    /// The relative difference and its interval; nothing if the baseline may be 0.
+    relative: Option<[String; 3]>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +77,7 @@ pub(super) fn arm_rows(report: &Report) -> Vec<Row> {
                 class,
                 better: 0,
                 worse: 0,
+                relative: None,
             }
         };
         Row { metric: metric.into(), cells: intervals.into_iter().map(|interval| interval.map(cell)).collect() }
@@ -116,12 +119,35 @@ pub(super) fn pair_rows(report: &Report) -> Vec<Row> {
                     class: outcome(interval, metric.direction),
                     better: comparison.better,
                     worse: comparison.worse,
+                    relative: relative(&comparison.relative),
                 }
             })
         });
         Row { metric: metric.into(), cells: cells.collect() }
     };
     METRICS.iter().map(row).filter(|row| row.cells.iter().any(Option::is_some)).collect()
+}
+
+fn relative(interval: &Interval) -> Option<[String; 3]> {
+    is_finite(interval).then(|| [interval.mean, interval.low, interval.high].map(signed_percent))
+}
+
+/// One figure of every arm.
+#[derive(Serialize)]
+pub(super) struct FigureRow<'a> {
+    name: &'a str,
+    unit: &'a str,
+    cells: Vec<String>,
+}
+
+/// Returns the figures with one cell per arm.
+pub(super) fn figure_rows<'a>(report: &'a Report) -> Vec<FigureRow<'a>> {
+    let value = |value: f64| number(value, if value.fract().abs() > 0.0 { 3 } else { 0 });
+    let row = |figure: &'a Figure| {
+        let cell = |arm: &ArmSummary| figure.arms.get(&arm.arm).map_or_else(|| "–".to_owned(), |v| value(*v));
+        FigureRow { name: &figure.name, unit: &figure.unit, cells: report.arms.iter().map(cell).collect() }
+    };
+    report.figures.iter().map(row).collect()
 }
 
 /// Returns the best mean, or nothing if all are equal.
@@ -144,7 +170,8 @@ fn place(interval: &Interval, low: f64, high: f64) -> Option<Place> {
     Some(Place { low: rounded(start), mean: rounded(share(interval.mean)), width: rounded(end - start) })
 }
 
-fn is_finite(interval: &Interval) -> bool {
+/// Says whether the mean and both ends are numbers.
+pub(super) fn is_finite(interval: &Interval) -> bool {
     interval.mean.is_finite() && interval.low.is_finite() && interval.high.is_finite()
 }
 
@@ -160,7 +187,7 @@ pub(super) fn outcome(interval: &Interval, direction: Direction) -> &'static str
 fn decimals(metric: &Definition) -> usize {
     match metric.name {
         "perplexity" | "weighted_perplexity" => 2,
-        "edit_similarity_cceval" => 1,
+        "edit_similarity_cceval" | "edit_similarity_toolgen" => 1,
         _ => 3,
     }
 }

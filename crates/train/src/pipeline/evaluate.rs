@@ -53,7 +53,7 @@ fn fingerprint(experiment: &RetrieverExperiment, run: &RunDirectory, models: &Mo
         (&experiment.evaluation, experiment.seed),
     ))?;
     Ok(Fingerprint::of(&[
-        ("format", b"evaluation 1"),
+        ("format", b"evaluation 2"),
         ("sections", &sections),
         ("dataset", dataset.as_bytes()),
         ("untrained", models.encoder.fingerprint.as_bytes()),
@@ -102,9 +102,10 @@ fn report(
         version: VERSION,
         experiment: experiment.name.clone(),
         identity: identity(experiment, models)?,
-        rewards: rewards(experiment, &validations),
+        rewards: Some(rewards(experiment, &validations)),
         arms: summarize(predictions, &arms, experiment.seed),
         comparisons,
+        figures: Vec::new(),
         curves: curves(&steps, &validations),
         corpus: data::summary(experiment)?,
         notes: notes(experiment, &steps),
