@@ -26,7 +26,7 @@ fn every_experiment_loads_and_has_its_manual() {
         let experiment = train::experiment::load(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
         let header: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
         assert!(header.iter().any(|line| line.contains(&format!("cargo run --release -p train -- {name}"))), "{name}");
-        let manifest = experiment.manifest_path();
+        let manifest = experiment.setting().manifest;
         corpus::manifest::Manifest::load(&manifest).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }

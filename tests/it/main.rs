@@ -4,7 +4,9 @@
 
 mod analyze;
 mod experiments;
+mod generator;
 mod model;
+mod place;
 mod smoke;
 mod tidy;
 

@@ -1,71 +1,18 @@
 //! The whole pipeline on the fixture repositories: `experiments/smoke.toml`, run as a user runs it.
 
-use std::path::{Path, PathBuf};
-
 use burn::train::Interrupter;
 use eval::report::{Report, read_predictions};
-use tempfile::TempDir;
-use train::experiment::{self, Experiment};
-use train::pipeline::{Options, Outcome, StageSummary, Until, run};
+use train::pipeline::{Options, Outcome, Until, run};
 
-use crate::root;
+use crate::place::Place;
 
-/// A place for one run, with its own dataset directory.
-struct Place {
-    directory: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn experiment(&self, overrides: &[&str]) -> Experiment {
-        let data = format!("dataset.directory={}", self.path("data").display());
-        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).chain([data]).collect();
-        experiment::load(&root().join("experiments/smoke.toml"), &overrides).unwrap()
-    }
-
-    fn run_with(&self, experiment: &Experiment, until: Until, interrupter: &Interrupter) -> Outcome {
-        let options = Options {
-            run_directory: self.path("run"),
-            cache: self.path("cache"),
-            offline: true,
-            until,
-            dashboard: false,
-            interrupter,
-        };
-        run(experiment, &options).unwrap()
-    }
-
-    fn finish(&self, overrides: &[&str]) -> Vec<StageSummary> {
-        match self.run_with(&self.experiment(overrides), Until::Evaluate, &Interrupter::new()) {
-            Outcome::Finished(stages) => stages,
-            Outcome::Interrupted => panic!("nobody interrupted"),
-        }
-    }
-
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    /// Returns `report.json` without its `timing` object.
-    fn report(&self) -> serde_json::Value {
-        let mut report: serde_json::Value = serde_json::from_slice(&self.bytes("run/report.json")).unwrap();
-        report.as_object_mut().unwrap().remove("timing").unwrap();
-        report
-    }
-}
+const SMOKE: &str = "experiments/smoke.toml";
 
 const DATA: [&str; 3] = ["data/files.parquet", "data/samples.parquet", "data/ledger.parquet"];
 
 #[test]
 fn two_runs_give_the_same_bytes_on_any_number_of_threads() {
-    let (first, second) = (Place::new(), Place::new());
+    let (first, second) = (Place::new(SMOKE), Place::new(SMOKE));
     first.finish(&["hardware.threads=1"]);
     second.finish(&["hardware.threads=4"]);
     for name in DATA.into_iter().chain(["run/predictions.jsonl", "run/retriever/model.safetensors"]) {
@@ -76,7 +23,7 @@ fn two_runs_give_the_same_bytes_on_any_number_of_threads() {
 
 #[test]
 fn a_run_reports_all_four_arms_and_is_then_skipped() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     assert!(place.finish(&[]).iter().all(|stage| !stage.skipped));
     let report = Report::read(&place.path("run/report.json")).unwrap();
     let arms: Vec<&str> = report.arms.iter().map(|arm| arm.arm.as_str()).collect();
@@ -101,7 +48,7 @@ fn a_run_reports_all_four_arms_and_is_then_skipped() {
 
 #[test]
 fn every_step_has_a_loss_and_a_gradient() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     place.finish(&[]);
     let metrics = String::from_utf8(place.bytes("run/metrics.jsonl")).unwrap();
     let lines: Vec<serde_json::Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -114,39 +61,18 @@ fn every_step_has_a_loss_and_a_gradient() {
 
 #[test]
 fn an_interrupted_run_resumes_to_the_same_bits() {
-    let (straight, stopped) = (Place::new(), Place::new());
+    let (straight, stopped) = (Place::new(SMOKE), Place::new(SMOKE));
     straight.finish(&[]);
-    let experiment = stopped.experiment(&[]);
-    let interrupter = Interrupter::new();
-    let metrics = stopped.path("run/metrics.jsonl");
-    let mut interruptions = 0;
-    // Each round is stopped as soon as it has done one more step or validation.
-    while let Outcome::Interrupted = std::thread::scope(|scope| {
-        interrupter.reset();
-        let lines_before = lines(&metrics);
-        let round = scope.spawn(|| stopped.run_with(&experiment, Until::Evaluate, &interrupter));
-        while !round.is_finished() && lines(&metrics) <= lines_before {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
-        interrupter.stop(Some("a test"));
-        round.join().unwrap()
-    }) {
-        interruptions += 1;
-        assert!(interruptions < 100, "the run makes no progress");
-    }
+    let interruptions = stopped.finish_in_rounds(&[]);
     assert!(interruptions >= 3, "only {interruptions} interruptions");
     for name in ["run/retriever/model.safetensors", "run/predictions.jsonl"] {
         assert!(straight.bytes(name) == stopped.bytes(name), "{name} differs");
     }
 }
 
-fn lines(path: &Path) -> usize {
-    std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
-}
-
 #[test]
 fn a_missing_model_is_known_before_any_work() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     let experiment = place.experiment(&["evaluator.model=dir:no/such/model"]);
     let options = Options {
         run_directory: place.path("run"),
@@ -163,7 +89,7 @@ fn a_missing_model_is_known_before_any_work() {
 
 #[test]
 fn the_policy_learns_one_batch_by_heart() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     let experiment = place.experiment(&[
         "dataset.samples.train={ span = 4 }",
         "training.epochs=30",
@@ -182,7 +108,7 @@ fn the_policy_learns_one_batch_by_heart() {
 
 #[test]
 fn what_is_damaged_after_a_run_is_made_again_to_the_same_bits() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     place.finish(&[]);
     let whole = place.bytes("run/retriever/model.safetensors");
     for (name, damage) in [
@@ -204,7 +130,7 @@ fn what_is_damaged_after_a_run_is_made_again_to_the_same_bits() {
 
 #[test]
 fn a_run_with_another_configuration_in_the_same_directory_makes_progress() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     place.finish(&[]);
     place.finish(&["optimizer.learning_rate=2e-3"]);
     let report = Report::read(&place.path("run/report.json")).unwrap();
@@ -213,7 +139,7 @@ fn a_run_with_another_configuration_in_the_same_directory_makes_progress() {
 
 #[test]
 fn prompts_that_a_model_cannot_read_are_refused_before_training() {
-    let place = Place::new();
+    let place = Place::new(SMOKE);
     let experiment = place.experiment(&["evaluation.generation_tokens_max=100000"]);
     let interrupter = Interrupter::new();
     let options = Options {

@@ -24,7 +24,7 @@ pub use insert::{Found, MarkedFunction, Tally, insert, insert_file};
 pub use marks::{Mark, TRIGGER, mark, unmark};
 pub use reason::DropReason;
 pub use rules::{Context, Eligibility, Limits, Rules};
-pub use skip::is_builtin;
+pub use skip::{is_builtin, is_skipped};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
 //! What a predicted text scores against its target.
 //!
 //! Benchmarks share names for measures that differ, so every measure here carries the name of the benchmark that
-//! defines it. All take text. [`score`] computes all of them in one pass; [`METRICS`] says what each number means.
+//! defines it. All take text. [`score`] computes all measures of a completion in one pass, [`generation::score`] those of a
+//! written function; [`METRICS`] says what each number means and how that of an arm is formed.
 //!
 //! `CrossCodeEval` measures cut the prediction first (see [`truncate::cceval`]) and drop what looks like a comment from
 //! both sides (see [`cceval::without_comments`]). `RepoEval` measures look at the first lines of the raw prediction.
@@ -11,6 +12,10 @@
 pub mod exact_match;
 
 pub mod edit_similarity;
+
+pub mod bleu;
+
+pub mod codebleu;
 
 pub mod identifiers;
 
@@ -24,119 +29,17 @@ pub mod dependency_coverage;
 
 pub mod static_validity;
 
+pub mod generation;
+
+mod definitions;
+
 mod python_text;
 
 use std::collections::BTreeMap;
 
 use repo::Language;
 
-use crate::significance::Direction;
-
-/// What a number in a report means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Definition {
-    /// The key in reports and predictions.
-    pub name: &'static str,
-    /// The name in tables.
-    pub label: &'static str,
-    /// The unit or range.
-    pub unit: &'static str,
-    /// Which way it improves.
-    pub direction: Direction,
-    /// One sentence that says how it is computed.
-    pub definition: &'static str,
-}
-
-/// Every metric that a report may hold, in the order in which tables show them.
-pub const METRICS: [Definition; 11] = [
-    Definition {
-        name: "weighted_perplexity",
-        label: "weighted perplexity",
-        unit: "per token",
-        direction: Direction::Lower,
-        definition: "Exponential of the mean over samples of the weighted NLL of the target under the evaluator.",
-    },
-    Definition {
-        name: "perplexity",
-        label: "perplexity",
-        unit: "per token",
-        direction: Direction::Lower,
-        definition: "Exponential of the mean over samples of the NLL per target token under the evaluator.",
-    },
-    Definition {
-        name: "weighted_nll",
-        label: "weighted NLL",
-        unit: "nats per token",
-        direction: Direction::Lower,
-        definition: "Negative log-likelihood of the target, averaged with token weights.",
-    },
-    Definition {
-        name: "nll",
-        label: "NLL",
-        unit: "nats per token",
-        direction: Direction::Lower,
-        definition: "Negative log-likelihood of the target, averaged over its tokens.",
-    },
-    Definition {
-        name: "exact_match_cceval",
-        label: "exact match, CrossCodeEval",
-        unit: "0–1",
-        direction: Direction::Higher,
-        definition: "Stripped non-blank lines of the prediction, cut to one statement, equal those of the target; \
-                     comments are removed from both.",
-    },
-    Definition {
-        name: "edit_similarity_cceval",
-        label: "edit similarity, CrossCodeEval",
-        unit: "0–100",
-        direction: Direction::Higher,
-        definition: "Whole-number insertion and deletion ratio (fuzzywuzzy) of the prediction, cut to one statement, and \
-                     the target.",
-    },
-    Definition {
-        name: "identifier_exact_match_cceval",
-        label: "identifier exact match, CrossCodeEval",
-        unit: "0–1",
-        direction: Direction::Higher,
-        definition: "The prediction, cut to one statement, has the identifiers of the target in the same order.",
-    },
-    Definition {
-        name: "identifier_f1_cceval",
-        label: "identifier F1, CrossCodeEval",
-        unit: "0–1",
-        direction: Direction::Higher,
-        definition: "F1 over the sets of identifiers; 0 if neither side has any.",
-    },
-    Definition {
-        name: "exact_match_repoeval",
-        label: "exact match, RepoEval",
-        unit: "0–1",
-        direction: Direction::Higher,
-        definition: "The first lines of the raw prediction, as many as the target has, equal those of the target.",
-    },
-    Definition {
-        name: "edit_similarity_repoeval",
-        label: "edit similarity, RepoEval",
-        unit: "0–1",
-        direction: Direction::Higher,
-        definition: "1 − Levenshtein distance / longer length, over the first lines of the raw prediction, as many as \
-                     the target has.",
-    },
-    Definition {
-        name: "exact_match_rlcoder_github",
-        label: "prefix match, RLCoder GitHubEval",
-        unit: "0–1",
-        direction: Direction::Higher,
-        definition: "Without whitespace, one of prediction and target starts with the other; an empty prediction \
-                     scores 1.",
-    },
-];
-
-/// Returns the definition of a metric.
-#[must_use]
-pub fn definition(name: &str) -> Option<&'static Definition> {
-    METRICS.iter().find(|metric| metric.name == name)
-}
+pub use definitions::{Definition, Formula, METRICS, count_key, definition, is_count};
 
 /// Returns every text metric of one prediction, by name.
 ///

@@ -13,6 +13,12 @@ pub enum Error {
     /// A text that names no [`Layout`](crate::layout::Layout).
     #[error("unknown layout `{0}`, expected `inline` or `sections`")]
     UnknownLayout(String),
+    /// A text that names no [`Terminal`](crate::decode::Terminal).
+    #[error("unknown terminal rule `{0}`, expected `first` or `mean_probability`")]
+    UnknownTerminal(String),
+    /// A model that cannot write as asked.
+    #[error(transparent)]
+    Model(#[from] models::Error),
     /// A generator whose context does not hold a full prompt and what follows it.
     #[error("a prompt and what follows it need {needed} tokens, the model's context has {context}")]
     ContextTooShort {

@@ -1,8 +1,9 @@
 //! Values for tests.
 
+use analysis::triggers::TRIGGER;
 use models::encoder::Encoder;
 use models::tokenizer::Tokenizer;
-use models::{Decoder, DeviceSpec, device, random_model};
+use models::{Decoder, DeviceSpec, RowInit, device, random_model};
 use repo::candidates::{Candidate, CodeCandidate};
 use repo::language::Language;
 
@@ -11,6 +12,13 @@ pub(crate) fn decoder() -> Decoder {
     let directory = tempfile::tempdir().unwrap();
     random_model::write_llama(directory.path(), 7).unwrap();
     Decoder::load(directory.path(), &device::resolve(&DeviceSpec::Cpu).unwrap()).unwrap()
+}
+
+/// Returns a tiny random decoder that knows the trigger.
+pub(crate) fn asking_decoder() -> Decoder {
+    let mut decoder = decoder();
+    decoder.add_tokens(&[TRIGGER], RowInit::Mean).unwrap();
+    decoder
 }
 
 /// Returns the tokenizer of the tiny random models.

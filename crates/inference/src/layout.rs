@@ -61,6 +61,15 @@ impl Layout {
         }
     }
 
+    /// Returns the function as far as a model has written it.
+    #[must_use]
+    pub fn function(self, signature: &str, written: &str) -> String {
+        match self {
+            Self::Inline => [signature, written].concat(),
+            Self::Sections => written.to_owned(),
+        }
+    }
+
     /// Returns the body within what a model has written so far, which is nothing while it writes the signature.
     #[must_use]
     pub fn body_of<'t>(self, signature: &str, written: &'t str) -> &'t str {
@@ -128,6 +137,8 @@ mod tests {
         assert_eq!(whole, "def area(self):\n        return self.width");
         assert_eq!(Layout::Sections.body_of(header.signature, &whole), body);
         assert_eq!(Layout::Sections.body_of(header.signature, "def ar"), "");
+        assert_eq!(Layout::Inline.function(header.signature, body), whole);
+        assert_eq!(Layout::Sections.function(header.signature, &whole), whole);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! ```text
 //! left context -> query -> bm25 -> retriever (stop candidate) -> prompt -> greedy
 //!                                                                       \-> score -> perplexity
+//!
+//! a function's header -> layout -> decode: the model asks at `<COMP>` -> tool -> trie -> the model chooses
 //! ```
 //!
 //! Training builds candidates, prompts and NLLs with the functions an editor would run, so that what is trained is what
@@ -34,6 +36,12 @@ pub mod complete;
 pub mod greedy;
 
 pub mod layout;
+
+pub mod trie;
+
+pub mod decode;
+
+pub mod tool;
 
 mod error;
 

@@ -322,13 +322,13 @@ impl Decoder {
 
     /// Returns the hidden states of what the decoder reads after what the cache holds.
     fn read(&self, cache: &mut Cache, rows: Rows) -> Tensor<2> {
-        self.check(&rows, cache.length() + rows.length());
+        self.check(&rows, total(cache, &rows));
         self.model.hidden(rows, Some(cache), None)
     }
 
     /// Returns the logits of the token that follows each of `rows`, row after row.
     fn next_logits(&self, cache: &mut Cache, rows: Rows) -> Vec<f32> {
-        self.check(&rows, cache.length() + rows.length());
+        self.check(&rows, total(cache, &rows));
         let rows = self.model.read_source(rows, cache, None);
         let last: Vec<u32> = (0..rows.n()).map(|row| rows.span(row).end as u32 - 1).collect();
         let hidden = self.read(cache, rows);
@@ -410,6 +410,12 @@ pub(crate) fn ends(shape: &NetworkShape, tokenizer: Option<&Tokenizer>) -> Vec<u
     ends.sort_unstable();
     ends.dedup();
     ends
+}
+
+/// Returns the number of tokens of the longest row once `rows` are read after what the cache holds.
+fn total(cache: &Cache, rows: &Rows) -> usize {
+    let row_total = |row| cache.next_position(row) as usize + rows.span(row).len();
+    (0..rows.n()).map(row_total).max().unwrap_or(0)
 }
 
 /// Copies a tensor to the host.

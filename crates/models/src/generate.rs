@@ -10,10 +10,10 @@ use crate::decoder::BatchedLanguageModel;
 use crate::pass::Padding;
 use crate::{Error, Result};
 
-pub use beam::BeamSearch;
-pub use sampling::{Sampling, most_probable};
+pub use beam::{BeamSearch, largest};
+pub use sampling::{Sampling, log_normalizer, most_probable};
 
-use sampling::{Sampler, log_normalizer};
+use sampling::Sampler;
 
 /// A text to continue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -115,11 +115,11 @@ fn generate_padded<M: BatchedLanguageModel>(
     padding: Padding,
 ) -> Result<Vec<Generated>> {
     rule.check()?;
-    prompts.iter().try_for_each(|prompt| check_prompt(model, &prompt.tokens))?;
+    let limit = |prompt: &Prompt| Limit::new(model, &prompt.tokens, rule.tokens_max);
+    let limits = prompts.iter().map(limit).collect::<Result<Vec<Limit>>>()?;
     if prompts.is_empty() {
         return Ok(Vec::new());
     }
-    let limits: Vec<Limit> = prompts.iter().map(|prompt| Limit::new(model, prompt, rule.tokens_max)).collect();
     let tokens: Vec<Vec<u32>> = prompts.iter().map(|prompt| prompt.tokens.clone()).collect();
     let mut cache = model.new_cache();
     let logits = model.feed_rows(&mut cache, &tokens, padding);
@@ -172,19 +172,28 @@ fn check_prompt<M: BatchedLanguageModel>(model: &M, tokens: &[u32]) -> Result<()
 }
 
 /// How many tokens may be written after a prompt, and what sets that limit.
-#[derive(Debug, Clone, Copy)]
-struct Limit {
-    tokens: usize,
-    finish: Finish,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Most tokens written.
+    pub tokens: usize,
+    /// Why a text that reaches the limit ended.
+    pub finish: Finish,
 }
 
 impl Limit {
-    fn new<M: BatchedLanguageModel>(model: &M, prompt: &Prompt, tokens_max: usize) -> Self {
-        let room = model.new_tokens_max(prompt.tokens.len());
+    /// Returns the limit of what follows `prompt`: `tokens_max`, or what is left of the model's context.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the prompt is empty, holds a token outside the vocabulary or is longer than the model's
+    /// context.
+    pub fn new<M: BatchedLanguageModel>(model: &M, prompt: &[u32], tokens_max: usize) -> Result<Self> {
+        check_prompt(model, prompt)?;
+        let room = model.new_tokens_max(prompt.len());
         if room < tokens_max {
-            Self { tokens: room, finish: Finish::ContextFull }
+            Ok(Self { tokens: room, finish: Finish::ContextFull })
         } else {
-            Self { tokens: tokens_max, finish: Finish::TokensMax }
+            Ok(Self { tokens: tokens_max, finish: Finish::TokensMax })
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Rows {
     tokens: Vec<u32>,
     is_token: Vec<bool>,
     length: usize,
+    /// The document of every place within its row, if a row holds several.
+    documents: Option<Vec<u32>>,
 }
 
 impl Rows {
@@ -34,7 +36,7 @@ impl Rows {
     pub fn new<R: AsRef<[u32]>>(rows: &[R], padding: Padding) -> Self {
         let length = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
         assert!(length > 0, "at least one token is read");
-        let mut padded = Self { tokens: Vec::new(), is_token: Vec::new(), length };
+        let mut padded = Self { tokens: Vec::new(), is_token: Vec::new(), length, documents: None };
         for row in rows {
             let row = row.as_ref();
             let before = if padding == Padding::Left { length - row.len() } else { 0 };
@@ -47,6 +49,37 @@ impl Rows {
             padded.is_token.resize(end, false);
         }
         padded
+    }
+
+    /// Puts several documents one after the other into each row, and pads the rows after them to the longest.
+    ///
+    /// Positions begin anew with each document, and none sees another.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no token at all.
+    #[must_use]
+    pub fn packed<D: AsRef<[u32]>>(rows: &[Vec<D>]) -> Self {
+        let joined: Vec<Vec<u32>> =
+            rows.iter().map(|row| row.iter().flat_map(AsRef::as_ref).copied().collect()).collect();
+        let mut packed = Self::new(&joined, Padding::Right);
+        let mut documents = Vec::with_capacity(packed.tokens.len());
+        for row in rows {
+            let end = documents.len() + packed.length;
+            for (number, document) in (0..).zip(row) {
+                documents.resize(documents.len() + document.as_ref().len(), number);
+            }
+            documents.resize(end, 0);
+        }
+        packed.documents = Some(documents);
+        packed
+    }
+
+    /// Returns whether two places of a row belong to one document; all places before those of the row belong to its first.
+    fn are_together(&self, row: usize, past: usize, [a, b]: [usize; 2]) -> bool {
+        let Some(documents) = &self.documents else { return true };
+        let document = |place: usize| place.checked_sub(past).map_or(0, |place| documents[row * self.length + place]);
+        document(a) == document(b)
     }
 
     /// Returns the number of rows.
@@ -131,9 +164,11 @@ impl Pass {
             .collect();
         let shape = [n_rows, rows.length, past + rows.length];
         let distance = |row: usize, query: usize, key: usize| -> Option<u32> {
-            keys[row][past + query].zip(keys[row][key]).and_then(|(query, key)| query.checked_sub(key))
+            let positions = keys[row][past + query].zip(keys[row][key]);
+            let positions = positions.filter(|_| rows.are_together(row, past, [past + query, key]));
+            positions.and_then(|(query, key)| query.checked_sub(key))
         };
-        let is_full = keys.iter().flatten().all(Option::is_some);
+        let is_full = rows.documents.is_none() && keys.iter().flatten().all(Option::is_some);
         let causal = if is_full {
             Mask::Causal
         } else {
@@ -217,8 +252,15 @@ impl Pass {
 fn positions(rows: &Rows, cache: Option<&Cache>) -> Vec<Option<u32>> {
     let mut positions = Vec::with_capacity(rows.is_token.len());
     for (row, is_token) in rows.is_token.chunks_exact(rows.length).enumerate() {
-        let mut next = cache.map_or(0, |cache| cache.next_position(row));
-        positions.extend(is_token.iter().map(|&is_token| {
+        let start = cache.map_or(0, |cache| cache.next_position(row));
+        let mut next = start;
+        let mut last = None;
+        positions.extend(is_token.iter().enumerate().map(|(place, &is_token)| {
+            let document = rows.documents.as_ref().map(|documents| documents[row * rows.length + place]);
+            if last.is_some_and(|last| last != document) {
+                next = start;
+            }
+            last = Some(document);
             let position = is_token.then_some(next);
             next += u32::from(is_token);
             position

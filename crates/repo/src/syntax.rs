@@ -95,6 +95,12 @@ impl<'tree> Preorder<'tree> {
         self.depth
     }
 
+    /// Returns the grammar's name for the place that the node returned last has in its parent, such as `left`.
+    #[must_use]
+    pub fn field(&self) -> Option<&'tree str> {
+        self.cursor.field_name()
+    }
+
     fn advance(&mut self) -> bool {
         if self.state == State::Descend && self.cursor.goto_first_child() {
             self.depth += 1;

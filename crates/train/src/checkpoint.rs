@@ -9,9 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use burn::module::Module;
+use burn::module::{Module, ModuleVisitor, Param, ParamGroup, ParamId};
 use burn::optim::ModuleOptimizer;
 use burn::store::ModuleRecord;
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{remove_directory as remove, sync_directory, write_atomically};
@@ -78,7 +79,7 @@ impl Checkpoints {
         let save = || -> anyhow::Result<()> {
             remove(&partial)?;
             fs::create_dir_all(&partial)?;
-            model.clone().into_record().save(partial.join(MODEL))?;
+            model.clone().into_record_group(trained(model)).save(partial.join(MODEL))?;
             optimizer.save(partial.join(OPTIMIZER))?;
             write_atomically(&partial.join(POSITION), &serde_json::to_vec_pretty(position)?)?;
             let hash = |name: &str| Ok((name.to_owned(), synced_hash(&partial.join(name))?));
@@ -125,7 +126,11 @@ impl Checkpoints {
             ensure!(hash_file(&path.join(name))? == *hash, "{name} is damaged");
         }
         let position = serde_json::from_slice(&fs::read(path.join(POSITION))?)?;
-        let model = model.load_record(ModuleRecord::load(path.join(MODEL))?);
+        // What is frozen is not stored: it is as the model was loaded.
+        let n_trained = TrainedParameters::of(&model).ids.len();
+        let record = ModuleRecord::load(path.join(MODEL))?.allow_partial(true);
+        ensure!(record.len() == n_trained, "it holds {} of {n_trained} trained parameters", record.len());
+        let model = model.load_record(record);
         Ok((model, optimizer.load(path.join(OPTIMIZER))?, position))
     }
 
@@ -178,6 +183,33 @@ impl Checkpoints {
     }
 }
 
+/// Returns the parameters that training changes.
+fn trained(model: &impl Module) -> ParamGroup {
+    ParamGroup::from_ids(TrainedParameters::of(model).ids)
+}
+
+/// Collects the parameters that gradients are wanted of.
+#[derive(Default)]
+struct TrainedParameters {
+    ids: Vec<ParamId>,
+}
+
+impl TrainedParameters {
+    fn of(model: &impl Module) -> Self {
+        let mut parameters = Self::default();
+        model.visit(&mut parameters);
+        parameters
+    }
+}
+
+impl ModuleVisitor for TrainedParameters {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if param.is_require_grad() {
+            self.ids.push(param.id);
+        }
+    }
+}
+
 /// Returns whether a directory is named by a prefix and a number.
 fn numbered(path: &Path, prefix: &str) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -198,7 +230,7 @@ mod tests {
     use super::*;
     use burn::nn::{Linear, LinearConfig};
     use burn::optim::{AdamWConfig, GradientsParams};
-    use burn::tensor::{Device, Tensor};
+    use burn::tensor::Device;
 
     fn layer() -> Linear {
         LinearConfig::new(3, 2).init(&Device::flex().autodiff())

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 
-use crate::experiment::{self, Experiment};
+use crate::experiment::{self, Setting};
 use crate::pipeline::{self, Options, Outcome, Until};
 use crate::{plan, signals};
 
@@ -127,7 +127,7 @@ fn experiment(arguments: &RunArguments, out: &mut dyn Write) -> anyhow::Result<E
     let experiment = experiment::load(path, &arguments.overrides)?;
     let interrupter = signals::interrupter().context("cannot install signal handlers")?;
     let options = Options {
-        run_directory: arguments.run_directory(&experiment),
+        run_directory: arguments.run_directory(&experiment.setting()),
         cache: corpus::cache_dir(),
         offline: arguments.offline,
         until: arguments.until,
@@ -151,8 +151,8 @@ fn experiment(arguments: &RunArguments, out: &mut dyn Write) -> anyhow::Result<E
 }
 
 impl RunArguments {
-    fn run_directory(&self, experiment: &Experiment) -> PathBuf {
-        self.run_dir.clone().unwrap_or_else(|| PathBuf::from("checkpoints").join(&experiment.name))
+    fn run_directory(&self, setting: &Setting) -> PathBuf {
+        self.run_dir.clone().unwrap_or_else(|| PathBuf::from("checkpoints").join(&setting.name))
     }
 
     /// Returns whether the dashboard takes the screen.
@@ -163,7 +163,7 @@ impl RunArguments {
     /// Returns the run directory if the dashboard takes the screen.
     fn screen_directory(&self) -> anyhow::Result<Option<PathBuf>> {
         let Some(path) = self.experiment.as_ref().filter(|_| self.takes_screen()) else { return Ok(None) };
-        Ok(Some(self.run_directory(&experiment::load(path, &self.overrides)?)))
+        Ok(Some(self.run_directory(&experiment::load(path, &self.overrides)?.setting())))
     }
 }
 

@@ -12,7 +12,7 @@ use models::{Decoder, Workers};
 use repo::candidates::Candidate;
 
 use crate::evaluator::Interrupted;
-use crate::experiment::Experiment;
+use crate::experiment::RetrieverExperiment;
 use crate::policy;
 use crate::progress::Progress;
 use crate::task::Task;
@@ -28,7 +28,7 @@ const CHUNK: usize = 4;
 /// What an evaluation works with.
 pub struct Evaluation<'a> {
     /// The experiment.
-    pub experiment: &'a Experiment,
+    pub experiment: &'a RetrieverExperiment,
     /// The language model that completes.
     pub generator: &'a Decoder,
     /// The encoder before training.

@@ -3,10 +3,15 @@
 //! Every number of the published setup is a key; the defaults are RLCoder's. Paths in the file are relative to the
 //! file itself, so an experiment runs the same from any directory.
 
+mod generator;
 mod load;
 mod sections;
 mod validate;
 
+pub use generator::{
+    AdapterConfig, FineTuningConfig, FunctionConfig, FunctionDatasetConfig, GeneratorEvaluationConfig,
+    GeneratorExperiment, GeneratorTrainingConfig, LayoutConfig, LossName, TriggerConfig,
+};
 pub use load::{ExperimentError, load};
 pub use sections::{
     CandidateConfig, CandidateRuleName, DatasetConfig, EarlyStoppingConfig, EncoderConfig, EvaluationConfig,
@@ -16,7 +21,10 @@ pub use sections::{
 
 use std::path::{Path, PathBuf};
 
+use models::Workers;
 use serde::{Deserialize, Serialize};
+
+use crate::schedule::{Schedule, ScheduleRule, Warmup};
 
 /// Version of the experiment format that this build reads.
 pub const EXPERIMENT_VERSION: u32 = 1;
@@ -27,12 +35,96 @@ pub const EXPERIMENT_VERSION: u32 = 1;
 pub enum Kind {
     /// A dense retriever taught by the reward of a frozen evaluator (RLCoder).
     Retriever,
+    /// A generator fine-tuned to ask a completion tool (`ToolGen`).
+    Generator,
 }
 
-/// One experiment, resolved: what `config.toml` of the run directory records.
+/// One experiment of either kind.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Experiment {
+    /// A dense retriever is trained.
+    Retriever(Box<RetrieverExperiment>),
+    /// A generator is trained.
+    Generator(Box<GeneratorExperiment>),
+}
+
+impl Experiment {
+    /// Returns what experiments of every kind have.
+    #[must_use]
+    pub fn setting(&self) -> Setting {
+        match self {
+            Self::Retriever(experiment) => experiment.setting(),
+            Self::Generator(experiment) => experiment.setting(),
+        }
+    }
+}
+
+/// What experiments of every kind have; paths are relative to the current directory.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Name of the run.
+    pub name: String,
+    /// The one seed.
+    pub seed: u64,
+    /// Device and threads.
+    pub hardware: HardwareConfig,
+    /// Directory of the experiment file.
+    pub directory: PathBuf,
+    /// The dataset's manifest.
+    pub manifest: PathBuf,
+    /// The directory that holds the dataset's Parquet files.
+    pub dataset: PathBuf,
+}
+
+impl Setting {
+    /// Returns a path of the experiment file, made relative to the current directory instead of to the file.
+    #[must_use]
+    pub fn path(&self, path: &Path) -> PathBuf {
+        if path.is_absolute() { path.to_path_buf() } else { self.directory.join(path) }
+    }
+
+    /// Returns the number of worker threads, resolved.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        match self.hardware.threads {
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            threads => threads,
+        }
+    }
+
+    /// Returns the workers of the device.
+    #[must_use]
+    pub fn workers(&self) -> Workers {
+        if self.hardware.device.starts_with("cuda") { Workers::inline() } else { Workers::new(self.threads()) }
+    }
+
+    fn new(
+        name: &str,
+        seed: u64,
+        hardware: &HardwareConfig,
+        directory: &Path,
+        dataset: (&Path, Option<&Path>),
+    ) -> Self {
+        let (manifest, dataset) = dataset;
+        let mut setting = Self {
+            name: name.to_owned(),
+            seed,
+            hardware: hardware.clone(),
+            directory: directory.to_path_buf(),
+            manifest: PathBuf::new(),
+            dataset: PathBuf::new(),
+        };
+        setting.manifest = setting.path(manifest);
+        setting.dataset = dataset.map_or_else(|| setting.manifest.with_extension(""), |dataset| setting.path(dataset));
+        setting
+    }
+}
+
+/// One experiment with a retriever, resolved: what `config.toml` of the run directory records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Experiment {
+pub struct RetrieverExperiment {
     /// What is trained.
     pub kind: Kind,
     /// Format version, [`EXPERIMENT_VERSION`].
@@ -80,40 +172,32 @@ pub struct Experiment {
     pub directory: PathBuf,
 }
 
-impl Experiment {
+impl RetrieverExperiment {
     /// Returns the generator's configuration: its own, or the evaluator's.
     #[must_use]
     pub fn generator(&self) -> &ModelConfig {
         self.generator.as_ref().unwrap_or(&self.evaluator)
     }
 
-    /// Returns a path of the experiment file, made relative to the current directory instead of to the file.
+    /// Returns what experiments of every kind have.
     #[must_use]
-    pub fn path(&self, path: &Path) -> PathBuf {
-        if path.is_absolute() { path.to_path_buf() } else { self.directory.join(path) }
+    pub fn setting(&self) -> Setting {
+        let dataset = (self.dataset.manifest.as_path(), self.dataset.directory.as_deref());
+        Setting::new(&self.name, self.seed, &self.hardware, &self.directory, dataset)
     }
 
-    /// Returns the dataset's manifest.
+    /// Returns the schedule over `n_samples` training samples.
     #[must_use]
-    pub fn manifest_path(&self) -> PathBuf {
-        self.path(&self.dataset.manifest)
-    }
-
-    /// Returns the directory that holds the dataset's Parquet files.
-    #[must_use]
-    pub fn dataset_directory(&self) -> PathBuf {
-        match &self.dataset.directory {
-            Some(directory) => self.path(directory),
-            None => self.manifest_path().with_extension(""),
-        }
-    }
-
-    /// Returns the number of worker threads, resolved.
-    #[must_use]
-    pub fn threads(&self) -> usize {
-        match self.hardware.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            threads => threads,
-        }
+    pub fn schedule(&self, n_samples: usize) -> Schedule {
+        let RetrieverExperiment { seed, training, optimizer, .. } = self;
+        let rule = ScheduleRule {
+            seed: *seed,
+            epochs: training.epochs,
+            samples_per_epoch: training.samples_per_epoch,
+            batch_size: training.batch_size,
+            learning_rate: optimizer.learning_rate,
+            warmup: Warmup::Fraction(optimizer.warmup_fraction),
+        };
+        Schedule::new(rule, n_samples)
     }
 }

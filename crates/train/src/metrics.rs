@@ -1,13 +1,9 @@
-//! What a step and a validation measure, and `metrics.jsonl`.
+//! What a step and a validation of a retriever measure.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
-use anyhow::Context;
 use eval::report::{RewardPerplexity, RewardSummary};
 use serde::{Deserialize, Serialize};
 
+use crate::metrics_log::LogLine;
 use crate::policy::Judged;
 use crate::reward::Score;
 
@@ -109,13 +105,11 @@ pub enum Line {
     Validation(ValidationLine),
 }
 
-impl Line {
-    /// Returns the number of steps done.
-    #[must_use]
-    pub fn step(&self) -> usize {
+impl LogLine for Line {
+    fn step(&self) -> Option<usize> {
         match self {
-            Self::Step(line) => line.step,
-            Self::Validation(line) => line.step,
+            Self::Step(line) => Some(line.step),
+            Self::Validation(_) => None,
         }
     }
 }
@@ -166,83 +160,11 @@ pub struct ValidationLine {
     pub seconds: f64,
 }
 
-/// `metrics.jsonl`, one line for each step and each validation.
-#[derive(Debug)]
-pub struct MetricsLog {
-    path: PathBuf,
-    file: File,
-}
-
-impl MetricsLog {
-    /// Opens the log and drops what a resumed run will do again: every line after `step`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read or written.
-    pub fn resume(path: &Path, position: &crate::checkpoint::Position) -> anyhow::Result<Self> {
-        let n_validations = position.validations.len();
-        let mut validations = 0;
-        let mut kept = Vec::new();
-        for line in read(path)? {
-            let keep = match line {
-                Line::Step(_) => line.step() <= position.step,
-                Line::Validation(_) => {
-                    validations += 1;
-                    validations <= n_validations
-                }
-            };
-            if keep {
-                kept.extend(serde_json::to_vec(&line)?);
-                kept.push(b'\n');
-            }
-        }
-        crate::run::write_atomically(path, &kept)?;
-        let file = OpenOptions::new().append(true).open(path);
-        Ok(Self { path: path.to_path_buf(), file: file.with_context(|| format!("cannot open {}", path.display()))? })
-    }
-
-    /// Adds a line.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it cannot be written.
-    pub fn write(&mut self, line: &Line) -> anyhow::Result<()> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
-        self.file.write_all(&bytes).with_context(|| format!("cannot write {}", self.path.display()))
-    }
-}
-
-/// Returns whether a log holds every step and validation up to a position.
-///
-/// # Errors
-///
-/// Returns an error if the file exists and cannot be read.
-pub fn covers(path: &Path, position: &crate::checkpoint::Position) -> anyhow::Result<bool> {
-    let lines = read(path)?;
-    let steps = lines.iter().filter(|line| matches!(line, Line::Step(step) if step.step <= position.step)).count();
-    let validations = lines.iter().filter(|line| matches!(line, Line::Validation(_))).count();
-    Ok(steps == position.step && validations >= position.validations.len())
-}
-
-/// Reads a log up to its first damaged line, which a crash can leave at its end; none if there is no file.
-///
-/// # Errors
-///
-/// Returns an error if the file exists and cannot be read.
-pub fn read(path: &Path) -> anyhow::Result<Vec<Line>> {
-    let bytes = match std::fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
-    };
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::checkpoint::Position;
+    use crate::metrics_log::{MetricsLog, covers, read};
     use inference::strategies::{Chosen, Ranked};
     use repo::candidates::{Candidate, CodeCandidate};
     use repo::language::Language;
@@ -318,7 +240,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics.jsonl");
         let start = Position::default();
-        let mut log = MetricsLog::resume(&path, &start).unwrap();
+        let mut log = MetricsLog::<Line>::resume(&path, &start).unwrap();
         for line in [validation(0), step(1), step(2), validation(2), step(3)] {
             log.write(&line).unwrap();
         }
@@ -327,9 +249,9 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &text[..text.len() - 5]).unwrap();
         let position = Position { step: 2, validations: vec![1.5], ..Position::default() };
-        let mut log = MetricsLog::resume(&path, &position).unwrap();
+        let mut log = MetricsLog::<Line>::resume(&path, &position).unwrap();
         log.write(&validation(2)).unwrap();
-        assert_eq!(read(&path).unwrap(), [validation(0), step(1), step(2), validation(2)]);
+        assert_eq!(read::<Line>(&path).unwrap(), [validation(0), step(1), step(2), validation(2)]);
     }
 
     #[test]
@@ -337,16 +259,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics.jsonl");
         let position = Position { step: 2, validations: vec![1.5], ..Position::default() };
-        let mut log = MetricsLog::resume(&path, &Position::default()).unwrap();
+        let mut log = MetricsLog::<Line>::resume(&path, &Position::default()).unwrap();
         for line in [validation(0), step(1), step(2)] {
             log.write(&line).unwrap();
         }
-        assert!(covers(&path, &position).unwrap());
+        assert!(covers::<Line>(&path, &position).unwrap());
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replacen("\"step\":1", "damage", 1)).unwrap();
-        assert!(!covers(&path, &position).unwrap());
+        assert!(!covers::<Line>(&path, &position).unwrap());
         std::fs::remove_file(&path).unwrap();
-        assert!(!covers(&path, &position).unwrap());
+        assert!(!covers::<Line>(&path, &position).unwrap());
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 mod data;
 mod evaluate;
+mod fine_tune;
+mod functions;
 mod sources;
 mod train;
+mod write;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,10 +14,11 @@ use std::time::Instant;
 use burn::train::Interrupter;
 
 pub use data::{Crawl, tasks};
+pub use functions::choose as functions;
 pub use sources::{Located, Models, Store};
 
 use crate::evaluator::Interrupted;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, GeneratorExperiment, RetrieverExperiment};
 use crate::run::RunDirectory;
 
 /// A stage of the pipeline, in order.
@@ -22,9 +26,9 @@ use crate::run::RunDirectory;
 pub enum Until {
     /// Repositories read and filtered.
     Crawl,
-    /// Samples drawn.
+    /// Samples drawn, or functions marked.
     Samples,
-    /// The retriever trained.
+    /// The retriever or generator trained.
     Train,
     /// The arms compared and the report written.
     #[default]
@@ -77,17 +81,21 @@ pub struct StageSummary {
 ///
 /// Returns the first error; what the stages before it produced stays and is not done again.
 pub fn run(experiment: &Experiment, options: &Options) -> anyhow::Result<Outcome> {
-    match stages(experiment, options) {
+    let stages = match experiment {
+        Experiment::Retriever(experiment) => retriever(experiment, options),
+        Experiment::Generator(experiment) => generator(experiment, options),
+    };
+    match stages {
         Ok(stages) => Ok(Outcome::Finished(stages)),
         Err(error) if error.is::<Interrupted>() => Ok(Outcome::Interrupted),
         Err(error) => Err(error),
     }
 }
 
-fn stages(experiment: &Experiment, options: &Options) -> anyhow::Result<Vec<StageSummary>> {
+fn retriever(experiment: &RetrieverExperiment, options: &Options) -> anyhow::Result<Vec<StageSummary>> {
     let run = RunDirectory::create(&options.run_directory)?;
-    let models = Models::find(experiment, &Store::new(experiment, options))?;
-    let mut done = vec![timed(|| data::crawl(experiment, options))?];
+    let models = Models::find(experiment, &Store::new(&experiment.setting(), options))?;
+    let mut done = vec![timed(|| data::crawl(&experiment.setting(), options))?];
     if options.until >= Until::Samples {
         done.push(timed(|| data::samples(experiment))?);
     }
@@ -97,6 +105,23 @@ fn stages(experiment: &Experiment, options: &Options) -> anyhow::Result<Vec<Stag
     if options.until >= Until::Evaluate {
         let earlier = done.clone();
         done.push(timed(|| evaluate::evaluate(experiment, options, &run, &models, &earlier))?);
+    }
+    Ok(done)
+}
+
+fn generator(experiment: &GeneratorExperiment, options: &Options) -> anyhow::Result<Vec<StageSummary>> {
+    let run = RunDirectory::create(&options.run_directory)?;
+    let setting = experiment.setting();
+    let base = Located::find(&Store::new(&setting, options), "generator.model", &experiment.generator)?;
+    let mut done = vec![timed(|| data::crawl(&setting, options))?];
+    if options.until >= Until::Samples {
+        done.push(timed(|| functions::mark(experiment, options))?);
+    }
+    if options.until >= Until::Train {
+        done.push(timed(|| fine_tune::train(experiment, options, &run, &base))?);
+    }
+    if options.until >= Until::Evaluate {
+        done.push(timed(|| write::evaluate(experiment, options, &run, &base))?);
     }
     Ok(done)
 }

@@ -9,9 +9,8 @@ use corpus::manifest::Manifest;
 use models::Decoder;
 use models::encoder::Encoder;
 
-use crate::experiment::{Experiment, ModelConfig};
+use crate::experiment::{Experiment, GeneratorExperiment, ModelConfig, RetrieverExperiment};
 use crate::pipeline::{Options, Store};
-use crate::schedule::Schedule;
 
 /// Bytes of a number.
 const F32: f64 = 4.0;
@@ -30,11 +29,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(experiment: &Experiment) -> anyhow::Result<Self> {
-        let manifest = Manifest::load(&experiment.manifest_path())?;
+    fn of(experiment: &RetrieverExperiment) -> anyhow::Result<Self> {
+        let manifest = Manifest::load(&experiment.setting().manifest)?;
         let samples = &experiment.dataset.samples;
         let samples = [&samples.train, &samples.validation, &samples.test].map(|kinds| kinds.values().sum::<usize>());
-        let schedule = Schedule::new(experiment, samples[0]);
+        let schedule = experiment.schedule(samples[0]);
         let epochs = experiment.training.epochs as f64;
         let per_epoch = match experiment.training.samples_per_epoch {
             0 => samples[0],
@@ -66,11 +65,40 @@ impl Plan {
 ///
 /// Returns an error if the manifest or a model that lies on this machine cannot be read.
 pub fn print(experiment: &Experiment, options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
+    match experiment {
+        Experiment::Retriever(experiment) => retriever(experiment, options, out),
+        Experiment::Generator(experiment) => generator(experiment, options, out),
+    }
+}
+
+/// Prints a generator's experiment; how many functions there are is known once they are marked.
+fn generator(experiment: &GeneratorExperiment, options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
+    let setting = experiment.setting();
+    let manifest = Manifest::load(&setting.manifest)?;
+    writeln!(out, "{}", toml::to_string(experiment)?)?;
+    writeln!(out, "# Plan")?;
+    writeln!(out, "run directory     {}", options.run_directory.display())?;
+    writeln!(out, "dataset           {}", setting.dataset.display())?;
+    writeln!(out, "sources           {}", manifest.sources.len())?;
+    let n_functions = experiment.dataset.functions.train_max;
+    if n_functions == 0 {
+        writeln!(out, "functions         all that the repositories have: see `--until samples`")?;
+        return Ok(());
+    }
+    let schedule = experiment.schedule(n_functions);
+    let tokens = (n_functions * experiment.training.epochs * experiment.layout.tokens_max) as f64;
+    writeln!(out, "functions         {n_functions} to learn from, at most")?;
+    writeln!(out, "optimizer steps   {}", schedule.steps_total())?;
+    writeln!(out, "tokens, at most   {} through the generator", millions(tokens))?;
+    Ok(())
+}
+
+fn retriever(experiment: &RetrieverExperiment, options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
     let plan = Plan::of(experiment)?;
     writeln!(out, "{}", toml::to_string(experiment)?)?;
     writeln!(out, "# Plan")?;
     writeln!(out, "run directory     {}", options.run_directory.display())?;
-    writeln!(out, "dataset           {}", experiment.dataset_directory().display())?;
+    writeln!(out, "dataset           {}", experiment.setting().dataset.display())?;
     writeln!(out, "sources           {}", plan.repositories)?;
     let [train, validation, test] = plan.samples;
     writeln!(out, "samples           {train} train, {validation} validation, {test} test")?;
@@ -104,14 +132,14 @@ struct Sizes {
 
 impl Sizes {
     /// Counts the parameters of the models that lie on this machine; `None` if one does not.
-    fn of(experiment: &Experiment, options: &Options) -> anyhow::Result<Option<Self>> {
+    fn of(experiment: &RetrieverExperiment, options: &Options) -> anyhow::Result<Option<Self>> {
         let offline = Options {
             run_directory: options.run_directory.clone(),
             cache: options.cache.clone(),
             offline: true,
             ..*options
         };
-        let store = Store::new(experiment, &offline);
+        let store = Store::new(&experiment.setting(), &offline);
         let find =
             |config: &ModelConfig| if config.model.starts_with("random:") { None } else { store.locate(config).ok() };
         let device = models::device::resolve(&"auto".parse()?)?;
@@ -140,7 +168,7 @@ impl Sizes {
 }
 
 /// Measures the device on a matrix product of the size that the models compute.
-fn operations_per_second(experiment: &Experiment) -> anyhow::Result<f64> {
+fn operations_per_second(experiment: &RetrieverExperiment) -> anyhow::Result<f64> {
     const SIDE: usize = 768;
     const PRODUCTS: u32 = 20;
     let device = models::device::resolve(&experiment.hardware.device.parse()?)?;

@@ -7,7 +7,7 @@ use models::encoder::Encoder;
 use repo::candidates::Candidate;
 
 use crate::evaluator::Evaluator;
-use crate::experiment::Experiment;
+use crate::experiment::RetrieverExperiment;
 use crate::reward::{self, Score};
 use crate::task::Task;
 
@@ -46,7 +46,7 @@ impl Judged {
 
 /// Returns the strategy by which an encoder chooses, from an experiment's numbers.
 #[must_use]
-pub fn strategy<'a>(experiment: &Experiment, encoder: &'a Encoder, workers: &'a Workers) -> Strategy<'a> {
+pub fn strategy<'a>(experiment: &RetrieverExperiment, encoder: &'a Encoder, workers: &'a Workers) -> Strategy<'a> {
     let limits = RetrieverLimits {
         query_tokens_max: experiment.encoder.query_tokens_max,
         candidate_tokens_max: experiment.encoder.candidate_tokens_max,
@@ -63,7 +63,7 @@ pub fn strategy<'a>(experiment: &Experiment, encoder: &'a Encoder, workers: &'a 
 
 /// Returns the parts of a strategy that do not depend on the arm.
 #[must_use]
-pub fn base_strategy(experiment: &Experiment) -> Strategy<'static> {
+pub fn base_strategy(experiment: &RetrieverExperiment) -> Strategy<'static> {
     Strategy {
         arm: Arm::None,
         query_lines_max: experiment.encoder.query_lines_max,
@@ -83,7 +83,7 @@ pub fn base_strategy(experiment: &Experiment) -> Strategy<'static> {
 ///
 /// Panics if the evaluator leaves a task without scores, which it never does.
 pub fn choose_and_score(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     encoder: &Encoder,
     evaluator: &mut Evaluator,
     tasks: &[&Task],

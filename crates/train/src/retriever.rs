@@ -15,9 +15,10 @@ use models::encoder::Encoder;
 use crate::checkpoint::{Checkpoints, Position};
 use crate::dashboard::Dashboard;
 use crate::evaluator::{Evaluator, Interrupted};
-use crate::experiment::Experiment;
+use crate::experiment::RetrieverExperiment;
 use crate::gradients::clip_by_global_norm;
-use crate::metrics::{self, Choices, Line, MetricsLog, StepLine, ValidationLine, first_choice_nll};
+use crate::metrics::{Choices, Line, StepLine, ValidationLine, first_choice_nll};
+use crate::metrics_log::{self, MetricsLog};
 use crate::objective::{BatchRule, Example, batch_gradients, expected_reward};
 use crate::policy::{Judged, choose_and_score};
 use crate::reward::{Score, rewards};
@@ -32,7 +33,7 @@ const WEIGHTS: &str = "model.safetensors";
 /// What the loop works with.
 pub struct RetrieverLoop<'a> {
     /// The experiment.
-    pub experiment: &'a Experiment,
+    pub experiment: &'a RetrieverExperiment,
     /// Where everything is written.
     pub run: &'a RunDirectory,
     /// The frozen language model that rewards.
@@ -61,7 +62,7 @@ impl RetrieverLoop<'_> {
     /// Returns [`Interrupted`] after a signal, once a checkpoint is saved; an error if a file cannot be written, or if
     /// the loss or the gradient is not finite.
     pub fn train(mut self, encoder: &Encoder) -> anyhow::Result<()> {
-        let schedule = Schedule::new(self.experiment, self.train.len());
+        let schedule = self.experiment.schedule(self.train.len());
         let mut state = self.start(encoder)?;
         let mut log = MetricsLog::resume(&self.run.metrics(), &state.position)?;
         self.dashboard.start(&schedule, &state.position);
@@ -87,7 +88,12 @@ impl RetrieverLoop<'_> {
     /// Does what comes next: a validation after each epoch (and before the first), a step, or nothing more.
     ///
     /// An interrupted validation or step leaves the state as it was.
-    fn advance(&mut self, state: &mut State, schedule: &Schedule, log: &mut MetricsLog) -> anyhow::Result<Advance> {
+    fn advance(
+        &mut self,
+        state: &mut State,
+        schedule: &Schedule,
+        log: &mut MetricsLog<Line>,
+    ) -> anyhow::Result<Advance> {
         if self.interrupter.should_stop() {
             return Err(Interrupted.into());
         }
@@ -133,7 +139,7 @@ impl RetrieverLoop<'_> {
     fn is_whole(&self, position: &Position) -> anyhow::Result<bool> {
         let best = position.best().map(|epoch| hash_file(&self.checkpoints.best(epoch).join(WEIGHTS)));
         let best_is_whole = best.is_none_or(|hash| hash.is_ok_and(|hash| hash == position.best_weights));
-        Ok(best_is_whole && metrics::covers(&self.run.metrics(), position)?)
+        Ok(best_is_whole && metrics_log::covers::<Line>(&self.run.metrics(), position)?)
     }
 
     fn save(&self, state: &State) -> anyhow::Result<()> {
@@ -221,7 +227,7 @@ impl RetrieverLoop<'_> {
     }
 
     /// Measures the policy on the validation samples, and keeps it if it is the best so far.
-    fn validate(&mut self, state: &mut State, schedule: &Schedule, log: &mut MetricsLog) -> anyhow::Result<()> {
+    fn validate(&mut self, state: &mut State, schedule: &Schedule, log: &mut MetricsLog<Line>) -> anyhow::Result<()> {
         let State { encoder, position, .. } = state;
         let started = Instant::now();
         let tasks: Vec<&Task> = self.validation.iter().collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::experiment::Experiment;
+use crate::experiment::Setting;
 
 /// The directory of one run, locked as long as the value lives.
 #[derive(Debug)]
@@ -78,6 +78,12 @@ impl RunDirectory {
         self.path("checkpoints")
     }
 
+    /// Returns the best generator: a folder of `peft`, or a Hugging Face directory if all weights were trained.
+    #[must_use]
+    pub fn generator(&self) -> PathBuf {
+        self.path("generator")
+    }
+
     /// Returns the best retriever, in the Hugging Face layout.
     #[must_use]
     pub fn retriever(&self) -> PathBuf {
@@ -107,22 +113,21 @@ struct RunRecord<'a> {
 /// Returns an error if a file cannot be written.
 pub fn record(
     run: &RunDirectory,
-    experiment: &Experiment,
-    device: &str,
+    setting: &Setting,
+    resolved: &str,
     weights: &[(String, String)],
     dataset: &str,
 ) -> anyhow::Result<()> {
-    let resolved = toml::to_string(experiment).context("the resolved experiment cannot be written as TOML")?;
     write_atomically(&run.path("config.toml"), resolved.as_bytes())?;
     let record = RunRecord {
         version: 1,
-        name: &experiment.name,
+        name: &setting.name,
         git_commit: option_env!("RETORT_GIT_COMMIT").map(str::to_owned),
         git_dirty: option_env!("RETORT_GIT_DIRTY").map(|dirty| dirty == "true"),
         features: features(),
-        device,
-        threads: experiment.threads(),
-        seed: experiment.seed,
+        device: &setting.hardware.device,
+        threads: setting.threads(),
+        seed: setting.seed,
         weights,
         dataset,
     };

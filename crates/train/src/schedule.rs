@@ -2,51 +2,66 @@
 
 use rand::seq::SliceRandom;
 
-use crate::experiment::{Experiment, OptimizerConfig, TrainingConfig};
+/// What a schedule is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScheduleRule {
+    /// Draws the order of the samples.
+    pub seed: u64,
+    /// Epochs.
+    pub epochs: usize,
+    /// Samples of an epoch, taken in turn from the training split; 0 for all of them.
+    pub samples_per_epoch: usize,
+    /// Samples of a step.
+    pub batch_size: usize,
+    /// Learning rate at the end of the warm-up.
+    pub learning_rate: f64,
+    /// When that is.
+    pub warmup: Warmup,
+}
+
+/// How long the learning rate rises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warmup {
+    /// A share of all steps.
+    Fraction(f64),
+    /// A number of steps.
+    Steps(usize),
+}
 
 /// The order of samples and the learning rate, as functions of the step alone, so that a resumed run follows them
 /// without state.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     n_samples: usize,
-    samples_per_epoch: usize,
-    seed: u64,
-    training: TrainingConfig,
-    optimizer: OptimizerConfig,
+    rule: ScheduleRule,
 }
 
 impl Schedule {
-    /// Plans an experiment over `n_samples` training samples.
+    /// Plans a run over `n_samples` training samples.
     ///
     /// # Panics
     ///
     /// Panics if there are no samples.
     #[must_use]
-    pub fn new(experiment: &Experiment, n_samples: usize) -> Self {
+    pub fn new(rule: ScheduleRule, n_samples: usize) -> Self {
         assert!(n_samples > 0, "a schedule needs samples");
-        let samples_per_epoch = match experiment.training.samples_per_epoch {
+        let samples_per_epoch = match rule.samples_per_epoch {
             0 => n_samples,
             n => n.min(n_samples),
         };
-        Self {
-            n_samples,
-            samples_per_epoch,
-            seed: experiment.seed,
-            training: experiment.training.clone(),
-            optimizer: experiment.optimizer.clone(),
-        }
+        Self { n_samples, rule: ScheduleRule { samples_per_epoch, ..rule } }
     }
 
     /// Returns the number of steps in an epoch.
     #[must_use]
     pub fn steps_per_epoch(&self) -> usize {
-        self.samples_per_epoch.div_ceil(self.training.batch_size)
+        self.rule.samples_per_epoch.div_ceil(self.rule.batch_size)
     }
 
     /// Returns the number of steps in the run if it is not stopped early.
     #[must_use]
     pub fn steps_total(&self) -> usize {
-        self.training.epochs * self.steps_per_epoch()
+        self.rule.epochs * self.steps_per_epoch()
     }
 
     /// Returns the epoch that a step belongs to, counted from 0.
@@ -68,9 +83,9 @@ impl Schedule {
     #[must_use]
     pub fn batch(&self, step: usize) -> Vec<usize> {
         let epoch = self.epoch(step);
-        let first = step % self.steps_per_epoch() * self.training.batch_size;
-        let last = (first + self.training.batch_size).min(self.samples_per_epoch);
-        let positions = (first..last).map(|position| epoch * self.samples_per_epoch + position);
+        let first = step % self.steps_per_epoch() * self.rule.batch_size;
+        let last = (first + self.rule.batch_size).min(self.rule.samples_per_epoch);
+        let positions = (first..last).map(|position| epoch * self.rule.samples_per_epoch + position);
         let mut pass = (usize::MAX, Vec::new());
         positions
             .map(|position| {
@@ -85,7 +100,7 @@ impl Schedule {
 
     fn order(&self, pass: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.n_samples).collect();
-        order.shuffle(&mut repo::random::stream(self.seed, &format!("train/order/{pass}")));
+        order.shuffle(&mut repo::random::stream(self.rule.seed, &format!("train/order/{pass}")));
         order
     }
 
@@ -95,10 +110,13 @@ impl Schedule {
     #[must_use]
     pub fn learning_rate(&self, step: usize) -> f64 {
         let total = self.steps_total() as f64;
-        let warmup = (total * self.optimizer.warmup_fraction).round();
+        let warmup = match self.rule.warmup {
+            Warmup::Fraction(fraction) => (total * fraction).round(),
+            Warmup::Steps(steps) => (steps as f64).min(total),
+        };
         let step = step as f64;
         let factor = if step < warmup { (step + 1.0) / warmup } else { (total - step) / (total - warmup).max(1.0) };
-        self.optimizer.learning_rate * factor.clamp(0.0, 1.0)
+        self.rule.learning_rate * factor.clamp(0.0, 1.0)
     }
 }
 
@@ -107,10 +125,9 @@ mod tests {
     use super::*;
 
     fn schedule(n_samples: usize, samples_per_epoch: usize, batch_size: usize, epochs: usize) -> Schedule {
-        let training = TrainingConfig { epochs, samples_per_epoch, batch_size, ..TrainingConfig::default() };
-        let optimizer = OptimizerConfig { learning_rate: 1.0, ..OptimizerConfig::default() };
-        let samples_per_epoch = if samples_per_epoch == 0 { n_samples } else { samples_per_epoch };
-        Schedule { n_samples, samples_per_epoch, seed: 1, training, optimizer }
+        let warmup = Warmup::Fraction(0.2);
+        let rule = ScheduleRule { seed: 1, epochs, samples_per_epoch, batch_size, learning_rate: 1.0, warmup };
+        Schedule::new(rule, n_samples)
     }
 
     #[test]
@@ -143,5 +160,7 @@ mod tests {
         assert_eq!(rates[..3], [0.5, 1.0, 1.0]);
         assert!(rates[2..].windows(2).all(|pair| pair[1] < pair[0]));
         assert!((rates[9] - 0.125).abs() < 1e-12);
+        let rule = ScheduleRule { warmup: Warmup::Steps(4), ..schedule.rule };
+        assert_eq!(Schedule::new(rule, 10).learning_rate(0), 0.25);
     }
 }

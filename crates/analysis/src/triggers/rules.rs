@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use repo::Language;
 
-use super::skip::is_builtin;
+use super::skip::{is_builtin, is_skipped};
 
 /// How triggers are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,8 +92,7 @@ impl Rules {
 
     /// Returns whether a suggestion does not count.
     pub(super) fn is_skipped(&self, name: &str, language: Language) -> bool {
-        let is_self = language == Language::Python && name == "self";
-        self.eligibility == Eligibility::Released && (is_self || is_builtin(name, language))
+        self.eligibility == Eligibility::Released && is_skipped(name, language)
     }
 }
 

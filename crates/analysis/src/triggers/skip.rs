@@ -17,6 +17,13 @@ pub fn is_builtin(name: &str, language: Language) -> bool {
     }
 }
 
+/// Returns whether the released code of `ToolGen` counts `name` as no suggestion: a [built-in name](is_builtin), or
+/// Python's `self`.
+#[must_use]
+pub fn is_skipped(name: &str, language: Language) -> bool {
+    (language == Language::Python && name == "self") || is_builtin(name, language)
+}
+
 /// Sorted.
 #[rustfmt::skip]
 const PYTHON: [&str; 122] = [

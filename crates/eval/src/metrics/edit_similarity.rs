@@ -1,8 +1,8 @@
-//! Two edit similarities: they differ in distance, in cut and in unit.
+//! Three edit similarities: they differ in distance, in cut, in what whitespace counts and in unit.
 
 use rapidfuzz::distance::{indel, levenshtein};
 
-use super::python_text::{strip, stripped_lines};
+use super::python_text::{strip, stripped_lines, words};
 
 /// Returns the ratio of the stripped texts as a whole number from 0 to 100.
 ///
@@ -14,7 +14,24 @@ use super::python_text::{strip, stripped_lines};
 /// `CrossCodeEval`, `cal_edit_sim`: fuzzywuzzy's `fuzz.ratio` with python-Levenshtein installed.
 #[must_use]
 pub fn cceval(prediction: &str, target: &str) -> f64 {
-    let (prediction, target) = (strip(prediction), strip(target));
+    whole_ratio(strip(prediction), strip(target))
+}
+
+/// Returns the ratio of both texts, each run of whitespace made one space, as a whole number from 0 to 100.
+///
+/// The ratio is that of [`cceval`]; both texts are passed as [`super::toolgen::clean`] leaves them.
+///
+/// # References
+///
+/// `ToolGen`, `compute_metrics`: `fuzz.ratio` of fuzzywuzzy.
+#[must_use]
+pub fn toolgen(cleaned_prediction: &str, cleaned_target: &str) -> f64 {
+    let collapsed = |text: &str| words(text).collect::<Vec<_>>().join(" ");
+    whole_ratio(&collapsed(cleaned_prediction), &collapsed(cleaned_target))
+}
+
+/// The whole-number ratio of fuzzywuzzy with python-Levenshtein installed.
+fn whole_ratio(prediction: &str, target: &str) -> f64 {
     if prediction == target {
         return 100.0;
     }
@@ -60,6 +77,13 @@ mod tests {
         close(cceval(" abcd ", "abxd"), 75.0);
         close(cceval("", ""), 100.0);
         close(cceval("", "a"), 0.0);
+    }
+
+    #[test]
+    fn runs_of_whitespace_count_as_one_space() {
+        close(toolgen("a  b\n\n\tc\u{1f}", "a b c"), 100.0);
+        close(toolgen("a b", "ab"), 80.0);
+        close(toolgen(" ", ""), 100.0);
     }
 
     #[test]

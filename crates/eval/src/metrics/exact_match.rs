@@ -1,4 +1,4 @@
-//! Three ways to say that a prediction is right.
+//! Four ways to say that a prediction is right.
 
 use super::python_text::{is_space, strip, stripped_lines};
 
@@ -39,6 +39,16 @@ pub fn rlcoder_github(prediction: &str, target: &str) -> bool {
     let packed = |text: &str| text.chars().filter(|c| !is_space(*c)).collect::<String>();
     let (prediction, target) = (packed(prediction), packed(target));
     prediction.starts_with(&target) || target.starts_with(&prediction)
+}
+
+/// Says whether both texts are equal as [`super::toolgen::clean`] leaves them.
+///
+/// # References
+///
+/// `ToolGen`, `compute_metrics`.
+#[must_use]
+pub fn toolgen(cleaned_prediction: &str, cleaned_target: &str) -> bool {
+    cleaned_prediction == cleaned_target
 }
 
 fn newline_lines(text: &str) -> impl Iterator<Item = &str> {

@@ -15,6 +15,11 @@ pub(super) fn strip_end(text: &str) -> &str {
     text.trim_end_matches(is_space)
 }
 
+/// Python's `str.split`: the words between runs of whitespace.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_space).filter(|word| !word.is_empty())
+}
+
 /// The stripped lines that are not blank, as Python's `str.splitlines` cuts them.
 pub(super) fn stripped_lines(text: &str) -> Vec<&str> {
     // A carriage return with its newline gives an empty line more, which is blank and dropped.

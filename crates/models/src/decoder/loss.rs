@@ -50,7 +50,7 @@ impl Counted {
     /// precedes the first token that counts, and the decoder starts there.
     pub(super) fn new(sequences: &[CountedSequence], start_token: Option<u32>) -> Self {
         let Some(start) = start_token else {
-            return Self::read(sequences);
+            return Self::read(&sequences.iter().map(std::slice::from_ref).collect::<Vec<_>>());
         };
         let first = |sequence: &CountedSequence| {
             sequence.counts.iter().position(|counts| *counts).unwrap_or(sequence.tokens.len())
@@ -62,22 +62,28 @@ impl Counted {
         let sources: Vec<&[u32]> = sequences.iter().map(|sequence| &sequence.tokens[..first(sequence)]).collect();
         assert!(sources.iter().all(|source| !source.is_empty()), "a source text holds at least one token");
         let sources = Some(Rows::new(&sources, Padding::Right));
-        Self { sources, ..Self::read(&sequences.iter().map(target).collect::<Vec<_>>()) }
+        let targets: Vec<CountedSequence> = sequences.iter().map(target).collect();
+        Self { sources, ..Self::read(&targets.iter().map(std::slice::from_ref).collect::<Vec<_>>()) }
     }
 
-    fn read(sequences: &[CountedSequence]) -> Self {
-        let rows: Vec<&[u32]> = sequences.iter().map(CountedSequence::read).collect();
-        assert!(rows.iter().any(|row| !row.is_empty()), "at least one token counts");
-        let rows = Rows::new(&rows, Padding::Right);
+    /// Puts the sequences of each row one after the other, none of them read further than needed.
+    fn read(rows: &[&[CountedSequence]]) -> Self {
+        let texts: Vec<Vec<&[u32]>> = rows.iter().map(|row| row.iter().map(CountedSequence::read).collect()).collect();
+        assert!(texts.iter().flatten().any(|text| !text.is_empty()), "at least one token counts");
+        let is_packed = texts.iter().any(|row| row.len() > 1);
+        let padded = if is_packed { Rows::packed(&texts) } else { Rows::new(&texts.concat(), Padding::Right) };
         let (mut indices, mut targets) = (Vec::new(), Vec::new());
-        for (row, sequence) in sequences.iter().enumerate() {
-            let first = row * rows.length();
-            for position in (1..sequence.tokens.len()).filter(|&position| sequence.counts[position]) {
-                indices.push((first + position - 1) as u32);
-                targets.push(sequence.tokens[position]);
+        for (row, sequences) in rows.iter().enumerate() {
+            let mut first = row * padded.length();
+            for sequence in *sequences {
+                for position in (1..sequence.tokens.len()).filter(|&position| sequence.counts[position]) {
+                    indices.push((first + position - 1) as u32);
+                    targets.push(sequence.tokens[position]);
+                }
+                first += sequence.read().len();
             }
         }
-        Self { sources: None, rows, indices, targets }
+        Self { sources: None, rows: padded, indices, targets }
     }
 }
 
@@ -97,6 +103,20 @@ impl DecoderModel {
     #[must_use]
     pub fn nll(&self, sequences: &[CountedSequence], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
         let counted = Counted::new(sequences, self.network().start_token());
+        let hidden = self.hidden_of(&counted, dropout);
+        (self.nll_at_rows(&hidden, &counted.indices, &counted.targets), counted.targets.len())
+    }
+
+    /// Returns what [`Self::nll`] returns, with the sequences of each row packed one after the other: none of them sees
+    /// another, so that the sum is that of the sequences alone.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`Self::nll`] does, and if the architecture has an encoder.
+    #[must_use]
+    pub fn packed_nll(&self, rows: &[&[CountedSequence]], dropout: Option<&mut Dropout>) -> (Tensor<1>, usize) {
+        assert!(self.network().start_token().is_none(), "rows of encoder-decoders hold one text");
+        let counted = Counted::read(rows);
         let hidden = self.hidden_of(&counted, dropout);
         (self.nll_at_rows(&hidden, &counted.indices, &counted.targets), counted.targets.len())
     }
@@ -192,6 +212,28 @@ mod tests {
         let (nll, n) = model("llama_grouped").nll(&sequences, None);
         assert_eq!(n, counted.len());
         assert!((nll.into_scalar::<f32>() - counted.iter().sum::<f32>()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn packed_sequences_do_not_see_each_other() {
+        // Rotary positions, learned ones, and a sliding window.
+        for name in ["llama_grouped", "gpt2_tiny", "starcoder2_window"] {
+            let golden = Golden::load(name);
+            let vocabulary = golden.cases[0].tokens.clone();
+            let sequence = |length: usize, step: usize| CountedSequence {
+                tokens: (0..length).map(|index| vocabulary[(index * step) % vocabulary.len()]).collect(),
+                counts: (0..length).map(|index| index > length / 3).collect(),
+            };
+            let sequences = [sequence(7, 1), sequence(3, 2), sequence(9, 3), sequence(5, 1)];
+            let model = model(name);
+            let (alone, n) = model.nll(&sequences, None);
+            let (packed, n_packed) = model.packed_nll(&[&sequences[..3], &sequences[3..]], None);
+            assert_eq!(n, n_packed);
+            let (alone, packed) = (alone.into_scalar::<f32>(), packed.into_scalar::<f32>());
+            assert!((alone - packed).abs() < 1e-4 * alone, "{name}: {packed} is not {alone}");
+            let (other, _) = model.packed_nll(&[&sequences[1..3], &sequences[..1], &sequences[3..]], None);
+            assert!((alone - other.into_scalar::<f32>()).abs() < 1e-4 * alone, "{name}: in another order");
+        }
     }
 
     #[test]

@@ -3,9 +3,23 @@
 mod architectures;
 mod gradients;
 
-use super::{Decoder, LanguageModel, nll};
+use super::{BatchedLanguageModel, Decoder, LanguageModel, nll};
 use crate::cache::Cache;
-use crate::golden::{Golden, assert_close, decoder, device};
+use crate::golden::{Golden, assert_close, changed_model, decoder, device, with_tokenizer};
+use crate::pass::Padding;
+
+#[test]
+fn each_row_has_the_whole_context_whatever_the_others_read() {
+    let changes = serde_json::json!({ "max_position_embeddings": 8 });
+    let decoder = with_tokenizer(changed_model("llama_grouped", &changes).unwrap());
+    let mut cache = decoder.new_cache();
+    decoder.feed_rows(&mut cache, &[vec![3, 4, 5, 6, 7, 8], vec![9, 8]], Padding::Left);
+    let together = decoder.feed_rows(&mut cache, &[vec![9], vec![7, 6, 5, 4]], Padding::Left);
+    let alone = [&[3, 4, 5, 6, 7, 8, 9][..], &[9, 8, 7, 6, 5, 4]];
+    for (together, tokens) in together.iter().zip(alone) {
+        assert_close(together, &decoder.feed(&mut decoder.new_cache(), tokens));
+    }
+}
 
 #[test]
 fn a_target_scored_from_the_cache_of_its_prompt_has_the_same_nll() {

@@ -29,7 +29,12 @@ impl Default for BeamSearch {
 }
 
 impl BeamSearch {
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the parameter that is out of its range.
+    pub fn check(&self) -> Result<()> {
         let wrong = |key, message| Err(Error::Generation { key, message });
         if self.num_beams == 0 {
             return wrong("num_beams", "0 follows no continuation".to_owned());
@@ -40,8 +45,27 @@ impl BeamSearch {
         Ok(())
     }
 
-    fn penalized(&self, total: f64, length: usize) -> f64 {
+    /// Returns the score of a text: the sum of its log-probabilities, divided by the penalty on its length.
+    #[must_use]
+    pub fn penalized(&self, total: f64, length: usize) -> f64 {
         total / (length as f64).powf(self.length_penalty)
+    }
+
+    /// Returns how many candidates for the next token are looked at: enough for `num_beams` to go on where others end.
+    #[must_use]
+    pub fn candidates_max(&self, n_ends: usize) -> usize {
+        self.num_beams * (1 + n_ends).max(2)
+    }
+
+    /// Tells whether no open continuation is to be followed any further: `open` is the score of the best of them, and
+    /// `ended` that of the worst of `num_beams` that have ended, if so many have.
+    #[must_use]
+    pub fn is_over(&self, open: Option<f64>, ended: Option<f64>) -> bool {
+        match (open, ended) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(best), Some(worst)) => self.early_stopping || best <= worst,
+        }
     }
 }
 
@@ -121,7 +145,7 @@ impl<'a> Search<'a> {
         let length = beam.tokens.len() + 1;
         let num_beams = self.rule.num_beams;
         let mut open = Vec::new();
-        for (rank, candidate) in self.candidates(logits, num_beams * (1 + ends.len()).max(2)).iter().enumerate() {
+        for (rank, candidate) in self.candidates(logits, self.rule.candidates_max(ends.len())).iter().enumerate() {
             let is_end = ends.contains(&candidate.token);
             if !is_end && length < self.limit.tokens {
                 open.push(self.extended(candidate));
@@ -134,7 +158,9 @@ impl<'a> Search<'a> {
         self.ended.sort_by(|a, b| b.score.total_cmp(&a.score));
         self.ended.truncate(num_beams);
         self.open = open;
-        if self.is_over(length) {
+        let best = self.open.first().map(|beam| self.rule.penalized(beam.total, length));
+        let worst = self.ended.get(num_beams - 1).map(|ended| ended.score);
+        if self.rule.is_over(best, worst) {
             self.open.clear();
         }
     }
@@ -178,15 +204,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tells whether no open continuation is to be followed any further.
-    fn is_over(&self, length: usize) -> bool {
-        let (Some(best), Some(worst)) = (self.open.first(), self.ended.last()) else {
-            return self.open.is_empty();
-        };
-        let is_full = self.ended.len() == self.rule.num_beams;
-        is_full && (self.rule.early_stopping || self.rule.penalized(best.total, length) <= worst.score)
-    }
-
     fn best(self) -> Generated {
         let nothing = self.limit.nothing();
         self.ended.into_iter().next().unwrap_or(nothing)
@@ -194,7 +211,8 @@ impl<'a> Search<'a> {
 }
 
 /// Returns the tokens of the `n` largest logits, the largest first; of equally large ones the lowest first.
-fn largest(logits: &[f32], n: usize) -> Vec<u32> {
+#[must_use]
+pub fn largest(logits: &[f32], n: usize) -> Vec<u32> {
     let order = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
     let mut tokens: Vec<u32> = (0..logits.len() as u32).collect();
     if n < tokens.len() {

@@ -104,7 +104,8 @@ pub fn most_probable(logits: &[f32]) -> u32 {
 }
 
 /// Returns what is subtracted from a logit to give the log-probability of its token in nats.
-pub(super) fn log_normalizer(logits: &[f32]) -> f64 {
+#[must_use]
+pub fn log_normalizer(logits: &[f32]) -> f64 {
     let max = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
     max + logits.iter().map(|&logit| (f64::from(logit) - max).exp()).sum::<f64>().ln()
 }

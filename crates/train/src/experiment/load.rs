@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Experiment, validate};
+use super::{Experiment, GeneratorExperiment, Kind, RetrieverExperiment, validate};
 
 /// What is wrong with an experiment file or an override.
 #[derive(Debug, thiserror::Error)]
@@ -50,27 +52,68 @@ pub enum ExperimentError {
     },
 }
 
+/// An experiment of one kind, as a file has it.
+trait ExperimentFile: DeserializeOwned {
+    /// Notes where the file lies, whose stem names an experiment without a name.
+    fn placed(self, stem: &str, directory: &Path) -> Self;
+
+    /// Checks every value that its type leaves open.
+    fn validate(&self) -> Result<(), validate::Problem>;
+}
+
+impl ExperimentFile for RetrieverExperiment {
+    fn placed(self, stem: &str, directory: &Path) -> Self {
+        let name = if self.name.is_empty() { stem.to_owned() } else { self.name };
+        Self { name, directory: directory.to_path_buf(), ..self }
+    }
+
+    fn validate(&self) -> Result<(), validate::Problem> {
+        validate::retriever(self)
+    }
+}
+
+impl ExperimentFile for GeneratorExperiment {
+    fn placed(self, stem: &str, directory: &Path) -> Self {
+        let name = if self.name.is_empty() { stem.to_owned() } else { self.name };
+        Self { name, directory: directory.to_path_buf(), ..self }
+    }
+
+    fn validate(&self) -> Result<(), validate::Problem> {
+        validate::generator(self)
+    }
+}
+
 /// Loads an experiment, applies overrides of the form `key.path=value`, and validates the result.
 ///
 /// # Errors
 ///
 /// Returns the first problem, pointing at its line or at the override that caused it.
 pub fn load(path: &Path, overrides: &[String]) -> Result<Experiment, ExperimentError> {
+    #[derive(Deserialize)]
+    struct Head {
+        kind: Kind,
+    }
     let text = std::fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.into(), source })?;
-    let mut experiment: Experiment = toml::from_str(&text).map_err(|error| in_file(path, &text, &error))?;
+    let head: Head = toml::from_str(&text).map_err(|error| in_file(path, &text, &error))?;
+    Ok(match head.kind {
+        Kind::Retriever => Experiment::Retriever(Box::new(load_as(path, &text, overrides)?)),
+        Kind::Generator => Experiment::Generator(Box::new(load_as(path, &text, overrides)?)),
+    })
+}
+
+fn load_as<E: ExperimentFile>(path: &Path, text: &str, overrides: &[String]) -> Result<E, ExperimentError> {
+    let mut experiment: E = toml::from_str(text).map_err(|error| in_file(path, text, &error))?;
     if !overrides.is_empty() {
-        experiment = overridden(path, &text, overrides)?;
+        experiment = overridden(path, text, overrides)?;
     }
-    if experiment.name.is_empty() {
-        experiment.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    }
-    experiment.directory = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    validate::validate(&experiment).map_err(|problem| locate(path, &text, overrides, &problem))?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let experiment = experiment.placed(&stem, path.parent().unwrap_or(Path::new("")));
+    experiment.validate().map_err(|problem| locate(path, text, overrides, &problem))?;
     Ok(experiment)
 }
 
 /// Applies the overrides one after the other, so that an error names the one that caused it.
-fn overridden(path: &Path, text: &str, overrides: &[String]) -> Result<Experiment, ExperimentError> {
+fn overridden<E: ExperimentFile>(path: &Path, text: &str, overrides: &[String]) -> Result<E, ExperimentError> {
     let mut table: toml::Table = toml::from_str(text).map_err(|error| in_file(path, text, &error))?;
     let mut experiment = None;
     for argument in overrides {
@@ -203,7 +246,10 @@ learning_rate = 1e-3
         std::fs::write(&path, text).unwrap();
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
         let result = match load(&path, &overrides) {
-            Ok(experiment) => format!("{} {}", experiment.name, experiment.optimizer.learning_rate),
+            Ok(Experiment::Retriever(experiment)) => {
+                format!("{} {}", experiment.name, experiment.optimizer.learning_rate)
+            }
+            Ok(Experiment::Generator(_)) => panic!("the file asks for a retriever"),
             Err(error) => error.to_string().replace(&path.display().to_string(), "e.toml"),
         };
         expected.assert_eq(&result);

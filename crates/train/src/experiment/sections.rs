@@ -384,7 +384,7 @@ impl Default for OptimizerConfig {
 }
 
 /// `[training.early_stopping]`: when a run gives up.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EarlyStoppingConfig {
     /// Epochs without a better validation value before the run stops; 0 never stops.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::{EXPERIMENT_VERSION, Experiment, PromptConfig};
+use super::{EXPERIMENT_VERSION, GeneratorExperiment, PromptConfig, RetrieverExperiment, Setting};
 
 /// Most samples of one kind in a split.
 const SAMPLES_MAX: usize = 100_000_000;
@@ -16,48 +16,65 @@ pub(super) struct Problem {
     pub(super) reason: String,
 }
 
-/// Checks every value that its type leaves open.
-pub(super) fn validate(experiment: &Experiment) -> Result<(), Problem> {
+/// Checks what experiments of every kind have.
+fn setting(version: u32, setting: &Setting) -> Result<(), Problem> {
     require(
         "version",
-        experiment.version == EXPERIMENT_VERSION,
+        version == EXPERIMENT_VERSION,
         format!("must be {EXPERIMENT_VERSION}, the version this build reads"),
     )?;
     let name_is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     require(
         "name",
-        experiment.name.chars().all(name_is_safe) && !experiment.name.starts_with('.'),
+        setting.name.chars().all(name_is_safe) && !setting.name.starts_with('.'),
         "may hold only letters, digits, `-`, `_` and `.`",
     )?;
+    let hardware = &setting.hardware;
     require(
         "hardware.device",
-        models::device::DeviceSpec::from_str(&experiment.hardware.device).is_ok(),
+        models::device::DeviceSpec::from_str(&hardware.device).is_ok(),
         "must be auto, cpu or cuda:N",
     )?;
-    require("hardware.threads", experiment.hardware.threads <= 1024, "must be at most 1024")?;
+    require("hardware.threads", hardware.threads <= 1024, "must be at most 1024")?;
+    require(
+        "dataset.manifest",
+        setting.directory.as_os_str().is_empty() || setting.manifest.extension().is_some(),
+        format!("must name a TOML file, not {}", setting.manifest.display()),
+    )
+}
+
+/// Checks every value of a retriever's experiment that its type leaves open.
+pub(super) fn retriever(experiment: &RetrieverExperiment) -> Result<(), Problem> {
+    setting(experiment.version, &experiment.setting())?;
     dataset(experiment)?;
     models(experiment)?;
     loops(experiment)?;
     evaluation(experiment)
 }
 
-fn require(key: &str, holds: bool, reason: impl Into<String>) -> Result<(), Problem> {
+/// Checks every value of a generator's experiment that its type leaves open.
+pub(super) fn generator(experiment: &GeneratorExperiment) -> Result<(), Problem> {
+    setting(experiment.version, &experiment.setting())?;
+    experiment.check()
+}
+
+pub(super) fn require(key: &str, holds: bool, reason: impl Into<String>) -> Result<(), Problem> {
     if holds { Ok(()) } else { Err(Problem { key: key.to_owned(), reason: reason.into() }) }
 }
 
-fn positive(key: &str, value: f64) -> Result<(), Problem> {
+pub(super) fn positive(key: &str, value: f64) -> Result<(), Problem> {
     require(key, value.is_finite() && value > 0.0, "must be positive")
 }
 
-fn at_least_one(key: &str, value: usize) -> Result<(), Problem> {
+pub(super) fn at_least_one(key: &str, value: usize) -> Result<(), Problem> {
     require(key, value > 0, "must be at least 1")
 }
 
-fn share(key: &str, value: f64) -> Result<(), Problem> {
+pub(super) fn share(key: &str, value: f64) -> Result<(), Problem> {
     require(key, (0.0..=1.0).contains(&value), "must lie between 0 and 1")
 }
 
-fn decay(key: &str, value: f32) -> Result<(), Problem> {
+pub(super) fn decay(key: &str, value: f32) -> Result<(), Problem> {
     require(key, (0.0..1.0).contains(&value), "must be at least 0 and below 1")
 }
 
@@ -65,13 +82,7 @@ fn weight(key: &str, value: f64) -> Result<(), Problem> {
     require(key, value > 0.0 && value <= 1e6, "must be positive and at most 1000000")
 }
 
-fn dataset(experiment: &Experiment) -> Result<(), Problem> {
-    let manifest = experiment.manifest_path();
-    require(
-        "dataset.manifest",
-        experiment.directory.as_os_str().is_empty() || manifest.extension().is_some(),
-        format!("must name a TOML file, not {}", manifest.display()),
-    )?;
+fn dataset(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     let samples = &experiment.dataset.samples;
     for (split, kinds) in [("train", &samples.train), ("validation", &samples.validation), ("test", &samples.test)] {
         let key = format!("dataset.samples.{split}");
@@ -104,14 +115,10 @@ fn total(kinds: &BTreeMap<String, usize>) -> usize {
     kinds.values().sum()
 }
 
-fn models(experiment: &Experiment) -> Result<(), Problem> {
+fn models(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     let generator = experiment.generator.as_ref().map(|generator| ("generator.model", &generator.model));
     let named = [("encoder.model", &experiment.encoder.model), ("evaluator.model", &experiment.evaluator.model)];
-    for (key, model) in named.into_iter().chain(generator) {
-        crate::weights::ModelSource::parse(model)
-            .map(drop)
-            .map_err(|reason| Problem { key: key.to_owned(), reason: format!("cannot be `{model}`: {reason}") })?;
-    }
+    named.into_iter().chain(generator).try_for_each(|(key, name)| model(key, name))?;
     let encoder = &experiment.encoder;
     at_least_one("encoder.query_lines_max", encoder.query_lines_max)?;
     require("encoder.query_tokens_max", encoder.query_tokens_max >= 8, "must be at least 8")?;
@@ -125,6 +132,13 @@ fn models(experiment: &Experiment) -> Result<(), Problem> {
     prompt("evaluation.prompt", &experiment.evaluation.prompt)
 }
 
+/// Checks the name of a model.
+pub(super) fn model(key: &str, name: &str) -> Result<(), Problem> {
+    crate::weights::ModelSource::parse(name)
+        .map(drop)
+        .map_err(|reason| Problem { key: key.to_owned(), reason: format!("cannot be `{name}`: {reason}") })
+}
+
 fn prompt(section: &str, prompt: &PromptConfig) -> Result<(), Problem> {
     require(
         &format!("{section}.context_tokens_max"),
@@ -133,7 +147,7 @@ fn prompt(section: &str, prompt: &PromptConfig) -> Result<(), Problem> {
     )
 }
 
-fn loops(experiment: &Experiment) -> Result<(), Problem> {
+fn loops(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     let retrieval = &experiment.retrieval;
     at_least_one("retrieval.prefilter", retrieval.prefilter)?;
     require("retrieval.top_k", retrieval.top_k >= 2, "must be at least 2: one candidate is no choice")?;
@@ -162,18 +176,21 @@ fn loops(experiment: &Experiment) -> Result<(), Problem> {
     positive("training.temperature", training.temperature)
 }
 
-fn evaluation(experiment: &Experiment) -> Result<(), Problem> {
+fn evaluation(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     let evaluation = &experiment.evaluation;
-    require("evaluation.arms", !evaluation.arms.is_empty(), "must name at least one arm")?;
-    for (position, arm) in evaluation.arms.iter().enumerate() {
-        let known = crate::evaluation::ARMS.contains(&arm.as_str());
-        require(
-            "evaluation.arms",
-            known,
-            format!("has the unknown arm `{arm}`; the arms are {}", crate::evaluation::ARMS.join(", ")),
-        )?;
-        require("evaluation.arms", !evaluation.arms[..position].contains(arm), format!("names `{arm}` twice"))?;
-    }
+    arms(&evaluation.arms, &crate::evaluation::ARMS)?;
     at_least_one("evaluation.bm25_top_k", evaluation.bm25_top_k)?;
     at_least_one("evaluation.generation_tokens_max", evaluation.generation_tokens_max)
+}
+
+/// Checks that there are arms, each of them known and named once.
+pub(super) fn arms(arms: &[String], known: &[&str]) -> Result<(), Problem> {
+    require("evaluation.arms", !arms.is_empty(), "must name at least one arm")?;
+    for (position, arm) in arms.iter().enumerate() {
+        let is_known = known.contains(&arm.as_str());
+        let reason = format!("has the unknown arm `{arm}`; the arms are {}", known.join(", "));
+        require("evaluation.arms", is_known, reason)?;
+        require("evaluation.arms", !arms[..position].contains(arm), format!("names `{arm}` twice"))?;
+    }
+    Ok(())
 }

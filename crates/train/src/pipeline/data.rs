@@ -16,32 +16,32 @@ use repo::targets::{SpanRule, TargetKind};
 
 use super::{Options, StageSummary};
 use crate::evaluator::Interrupted;
-use crate::experiment::Experiment;
+use crate::experiment::{RetrieverExperiment, Setting};
 use crate::progress::Progress;
 use crate::stage::{Fingerprint, Stage, hash_file};
 use crate::task::Task;
 
-const FILES: &str = "files.parquet";
+pub(super) const FILES: &str = "files.parquet";
 const LEDGER: &str = "ledger.parquet";
 const SAMPLES: &str = "samples.parquet";
 
 /// Crawls the experiment's manifest, unless neither it nor what it points at has changed.
-pub(super) fn crawl(experiment: &Experiment, options: &Options) -> anyhow::Result<StageSummary> {
-    let path = experiment.manifest_path();
-    let manifest = Manifest::load(&path)?;
+pub(super) fn crawl(setting: &Setting, options: &Options) -> anyhow::Result<StageSummary> {
+    let path = &setting.manifest;
+    let manifest = Manifest::load(path)?;
     let base = path.parent().unwrap_or(Path::new(""));
-    let directory = experiment.dataset_directory();
-    std::fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    let directory = &setting.dataset;
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let inputs = Fingerprint::of(&[
         ("format", format!("crawl {}", corpus::schema::VERSION).as_bytes()),
-        ("manifest", &std::fs::read(&path)?),
+        ("manifest", &std::fs::read(path)?),
         ("sources", manifest.content_fingerprint(base)?.as_bytes()),
     ]);
-    let stage = Stage::new(&directory, "crawl", inputs);
+    let stage = Stage::new(directory, "crawl", inputs);
     let skipped = stage.is_done();
     if !skipped {
         let should_stop = || options.interrupter.should_stop();
-        let crawl = Crawl { cache: &options.cache, threads: experiment.threads(), offline: options.offline };
+        let crawl = Crawl { cache: &options.cache, threads: setting.threads(), offline: options.offline };
         let corpus = crawl.run(&manifest, base, &should_stop)?;
         table::write_files(&directory.join(FILES), &corpus.repositories)?;
         table::write_ledger(&directory.join(LEDGER), &corpus.ledger)?;
@@ -108,8 +108,8 @@ impl Crawl<'_> {
 }
 
 /// Draws the samples, unless nothing they depend on has changed.
-pub(super) fn samples(experiment: &Experiment) -> anyhow::Result<StageSummary> {
-    let directory = experiment.dataset_directory();
+pub(super) fn samples(experiment: &RetrieverExperiment) -> anyhow::Result<StageSummary> {
+    let directory = experiment.setting().dataset;
     let sections = serde_json::to_vec(&(&experiment.dataset.samples, &experiment.dataset.span, experiment.seed))?;
     let inputs = Fingerprint::of(&[
         ("format", format!("samples {}", corpus::schema::VERSION).as_bytes()),
@@ -136,7 +136,7 @@ pub(super) fn samples(experiment: &Experiment) -> anyhow::Result<StageSummary> {
 }
 
 /// Returns one rule for each kind of target, each with its own counts.
-fn rules(experiment: &Experiment) -> anyhow::Result<Vec<SampleRule>> {
+fn rules(experiment: &RetrieverExperiment) -> anyhow::Result<Vec<SampleRule>> {
     let wanted = &experiment.dataset.samples;
     let kinds = ["span", "line", "api_call"];
     let count = |counts: &BTreeMap<String, usize>, kind: &str| counts.get(kind).copied().unwrap_or_default();
@@ -156,7 +156,7 @@ fn rules(experiment: &Experiment) -> anyhow::Result<Vec<SampleRule>> {
 }
 
 /// Refuses a split without samples, and says where there are fewer than asked for.
-fn check(experiment: &Experiment, samples: &[Sample]) -> anyhow::Result<()> {
+fn check(experiment: &RetrieverExperiment, samples: &[Sample]) -> anyhow::Result<()> {
     let wanted = &experiment.dataset.samples;
     for (split, counts) in
         [(Split::Train, &wanted.train), (Split::Validation, &wanted.validation), (Split::Test, &wanted.test)]
@@ -175,8 +175,8 @@ fn check(experiment: &Experiment, samples: &[Sample]) -> anyhow::Result<()> {
 }
 
 /// Returns a hash of what the data stages produced.
-pub(super) fn fingerprint(experiment: &Experiment) -> anyhow::Result<String> {
-    let directory = experiment.dataset_directory();
+pub(super) fn fingerprint(experiment: &RetrieverExperiment) -> anyhow::Result<String> {
+    let directory = experiment.setting().dataset;
     let files = hash_file(&directory.join(FILES))?;
     let samples = hash_file(&directory.join(SAMPLES))?;
     Ok(Fingerprint::of(&[("files", files.as_bytes()), ("samples", samples.as_bytes())]).as_str().to_owned())
@@ -187,8 +187,8 @@ pub(super) fn fingerprint(experiment: &Experiment) -> anyhow::Result<String> {
 /// # Errors
 ///
 /// Returns an error if the dataset cannot be read.
-pub fn tasks(experiment: &Experiment, split: Split) -> anyhow::Result<Vec<Task>> {
-    let dataset = Dataset::open(&experiment.dataset_directory())?;
+pub fn tasks(experiment: &RetrieverExperiment, split: Split) -> anyhow::Result<Vec<Task>> {
+    let dataset = Dataset::open(&experiment.setting().dataset)?;
     let rule = CandidateRule::from(&experiment.candidates);
     let task = |sample: &Sample| Task {
         candidates: candidates_for(&dataset.cluster_files(sample), &sample.path, &rule),
@@ -198,8 +198,8 @@ pub fn tasks(experiment: &Experiment, split: Split) -> anyhow::Result<Vec<Task>>
 }
 
 /// Returns where the data came from and what was left out, as the report shows it.
-pub(super) fn summary(experiment: &Experiment) -> anyhow::Result<CorpusSummary> {
-    let directory = experiment.dataset_directory();
+pub(super) fn summary(experiment: &RetrieverExperiment) -> anyhow::Result<CorpusSummary> {
+    let directory = experiment.setting().dataset;
     let dataset = Dataset::open(&directory)?;
     let ledger = table::read_ledger(&directory.join(LEDGER))?;
     let mut dropped: BTreeMap<String, usize> =
@@ -218,7 +218,7 @@ pub(super) fn summary(experiment: &Experiment) -> anyhow::Result<CorpusSummary> 
         }
     });
     Ok(CorpusSummary {
-        dataset: experiment.manifest_path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        dataset: experiment.setting().manifest.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         repositories: repositories.collect(),
         n_files_seen: ledger.len(),
         n_files_kept,

@@ -7,16 +7,17 @@ use eval::report::{Curve, Prediction, Report, RewardSummary, Series, VERSION, co
 use models::Decoder;
 use models::encoder::Encoder;
 
-use super::{Models, Options, StageSummary, data, train};
+use super::{Models, Options, StageSummary, data};
 use crate::evaluation::Evaluation;
-use crate::experiment::Experiment;
-use crate::metrics::{self, Line, StepLine, ValidationLine};
+use crate::experiment::RetrieverExperiment;
+use crate::metrics::{Line, StepLine, ValidationLine};
+use crate::metrics_log;
 use crate::run::RunDirectory;
 use crate::stage::{Fingerprint, Stage, hash_file};
 
 /// Completes the held-out samples under every arm and writes `predictions.jsonl`, `report.json` and `report.html`.
 pub(super) fn evaluate(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     options: &Options,
     run: &RunDirectory,
     models: &Models,
@@ -42,7 +43,7 @@ pub(super) fn evaluate(
     Ok(StageSummary { name: "evaluate", skipped, seconds: 0.0, result, path: run.path("report.html") })
 }
 
-fn fingerprint(experiment: &Experiment, run: &RunDirectory, models: &Models) -> anyhow::Result<Fingerprint> {
+fn fingerprint(experiment: &RetrieverExperiment, run: &RunDirectory, models: &Models) -> anyhow::Result<Fingerprint> {
     let dataset = data::fingerprint(experiment)?;
     let sections = serde_json::to_vec(&(
         &experiment.candidates,
@@ -63,13 +64,13 @@ fn fingerprint(experiment: &Experiment, run: &RunDirectory, models: &Models) -> 
 }
 
 fn predict(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     options: &Options,
     run: &RunDirectory,
     models: &Models,
 ) -> anyhow::Result<Vec<Prediction>> {
     let device = models::device::resolve(&experiment.hardware.device.parse()?)?;
-    let workers = train::workers(experiment);
+    let workers = experiment.setting().workers();
     let generator = Decoder::load(&models.generator.path, &device)?;
     let untrained = Encoder::load(&models.encoder.path, &device)?;
     let trained = Encoder::load(&run.retriever(), &device)?;
@@ -85,7 +86,7 @@ fn predict(
 }
 
 fn report(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     run: &RunDirectory,
     models: &Models,
     predictions: &[Prediction],
@@ -111,7 +112,7 @@ fn report(
     })
 }
 
-fn identity(experiment: &Experiment, models: &Models) -> anyhow::Result<BTreeMap<String, String>> {
+fn identity(experiment: &RetrieverExperiment, models: &Models) -> anyhow::Result<BTreeMap<String, String>> {
     let model = |model: &super::Located| format!("{} ({})", model.name, &model.fingerprint[..12]);
     Ok([
         ("encoder", model(&models.encoder)),
@@ -128,7 +129,7 @@ fn identity(experiment: &Experiment, models: &Models) -> anyhow::Result<BTreeMap
 }
 
 /// Returns what candidates were worth to the evaluator, under the best policy on the validation samples.
-fn rewards(experiment: &Experiment, validations: &[ValidationLine]) -> RewardSummary {
+fn rewards(experiment: &RetrieverExperiment, validations: &[ValidationLine]) -> RewardSummary {
     let best = validations.iter().min_by(|a, b| a.first_choice_nll.total_cmp(&b.first_choice_nll));
     let measured_on = |line: &ValidationLine| format!("validation samples, policy after epoch {}", line.epoch);
     best.map(|line| line.choices.summary(&measured_on(line), experiment.retrieval.top_k)).unwrap_or_default()
@@ -136,7 +137,7 @@ fn rewards(experiment: &Experiment, validations: &[ValidationLine]) -> RewardSum
 
 fn curves_of(run: &RunDirectory) -> anyhow::Result<(Vec<StepLine>, Vec<ValidationLine>)> {
     let (mut steps, mut validations) = (Vec::new(), Vec::new());
-    for line in metrics::read(&run.metrics())? {
+    for line in metrics_log::read(&run.metrics())? {
         match line {
             Line::Step(line) => steps.push(line),
             Line::Validation(line) => validations.push(line),
@@ -188,7 +189,7 @@ fn curves(steps: &[StepLine], validations: &[ValidationLine]) -> Vec<Curve> {
 }
 
 /// Says what was cut or left out, in sentences.
-fn notes(experiment: &Experiment, steps: &[StepLine]) -> Vec<String> {
+fn notes(experiment: &RetrieverExperiment, steps: &[StepLine]) -> Vec<String> {
     let mut notes = Vec::new();
     let cut: usize = steps.iter().map(|line| line.targets_cut).sum();
     if cut > 0 {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use corpus::fetch::fetch_model;
 
 use super::Options;
-use crate::experiment::{Experiment, ModelConfig};
+use crate::experiment::{ModelConfig, RetrieverExperiment, Setting};
 use crate::weights::{ModelSource, RandomArchitecture};
 
 /// Where models are looked for and put.
@@ -16,19 +16,19 @@ pub struct Store<'a> {
     offline: bool,
     random: PathBuf,
     seed: u64,
-    directory: &'a Path,
+    directory: PathBuf,
 }
 
 impl<'a> Store<'a> {
     /// Returns the places that an experiment's options name.
     #[must_use]
-    pub fn new(experiment: &'a Experiment, options: &'a Options) -> Self {
+    pub fn new(setting: &Setting, options: &'a Options) -> Self {
         Self {
             cache: &options.cache,
             offline: options.offline,
             random: options.run_directory.join("random"),
-            seed: experiment.seed,
-            directory: &experiment.directory,
+            seed: setting.seed,
+            directory: setting.directory.clone(),
         }
     }
 
@@ -40,7 +40,7 @@ impl<'a> Store<'a> {
     pub fn locate(&self, config: &ModelConfig) -> anyhow::Result<PathBuf> {
         match ModelSource::parse(&config.model).map_err(anyhow::Error::msg)? {
             ModelSource::Stored(spec) => {
-                Ok(fetch_model(&spec, config.sha256.as_deref(), self.directory, self.cache, self.offline)?)
+                Ok(fetch_model(&spec, config.sha256.as_deref(), &self.directory, self.cache, self.offline)?)
             }
             ModelSource::Random(architecture) => self.random(architecture),
         }
@@ -68,7 +68,23 @@ pub struct Located {
     pub fingerprint: String,
 }
 
-/// The models of an experiment.
+impl Located {
+    /// Finds the model of a key, so that a missing one is known before any work starts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the key if the model cannot be had.
+    pub fn find(store: &Store, key: &str, config: &ModelConfig) -> anyhow::Result<Self> {
+        let located = || -> anyhow::Result<Self> {
+            let path = store.locate(config)?;
+            let fingerprint = models::fingerprint::fingerprint(&path)?;
+            Ok(Self { name: config.model.clone(), path, fingerprint })
+        };
+        located().with_context(|| format!("{key} = \"{}\" is not to be had", config.model))
+    }
+}
+
+/// The models of a retriever's experiment.
 #[derive(Clone, Debug)]
 pub struct Models {
     /// The policy before training.
@@ -85,19 +101,11 @@ impl Models {
     /// # Errors
     ///
     /// Returns an error that names the key of the first model that cannot be had.
-    pub fn find(experiment: &Experiment, store: &Store) -> anyhow::Result<Self> {
-        let locate = |key: &str, config: &ModelConfig| {
-            let located = || -> anyhow::Result<Located> {
-                let path = store.locate(config)?;
-                let fingerprint = models::fingerprint::fingerprint(&path)?;
-                Ok(Located { name: config.model.clone(), path, fingerprint })
-            };
-            located().with_context(|| format!("{key} = \"{}\" is not to be had", config.model))
-        };
+    pub fn find(experiment: &RetrieverExperiment, store: &Store) -> anyhow::Result<Self> {
         Ok(Self {
-            encoder: locate("encoder.model", &experiment.encoder.source())?,
-            evaluator: locate("evaluator.model", &experiment.evaluator)?,
-            generator: locate("generator.model", experiment.generator())?,
+            encoder: Located::find(store, "encoder.model", &experiment.encoder.source())?,
+            evaluator: Located::find(store, "evaluator.model", &experiment.evaluator)?,
+            generator: Located::find(store, "generator.model", experiment.generator())?,
         })
     }
 }

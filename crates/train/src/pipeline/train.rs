@@ -6,21 +6,26 @@ use anyhow::{Context, ensure};
 use corpus::manifest::Split;
 use inference::seam::MOVED_BYTES_MAX as SEAM_TOKENS_MAX;
 use models::encoder::Encoder;
-use models::{Decoder, LanguageModel, Workers};
+use models::{Decoder, LanguageModel};
 
 use super::{Models, Options, StageSummary, Until, data};
 use crate::cache::ScoreCache;
 use crate::checkpoint::Checkpoints;
 use crate::dashboard::Dashboard;
 use crate::evaluator::Evaluator;
-use crate::experiment::Experiment;
-use crate::metrics::{self, Line};
+use crate::experiment::RetrieverExperiment;
+use crate::metrics::Line;
+use crate::metrics_log;
 use crate::retriever::RetrieverLoop;
 use crate::run::{RunDirectory, record};
 use crate::stage::{Fingerprint, Stage};
 
 /// Returns what the trained retriever depends on.
-pub(super) fn fingerprint(experiment: &Experiment, models: &Models, dataset: &str) -> anyhow::Result<Fingerprint> {
+pub(super) fn fingerprint(
+    experiment: &RetrieverExperiment,
+    models: &Models,
+    dataset: &str,
+) -> anyhow::Result<Fingerprint> {
     let sections = serde_json::to_vec(&(
         &experiment.candidates,
         &experiment.encoder,
@@ -41,7 +46,7 @@ pub(super) fn fingerprint(experiment: &Experiment, models: &Models, dataset: &st
 
 /// Trains the retriever, or resumes, or finds it trained.
 pub(super) fn train(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     options: &Options,
     run: &RunDirectory,
     models: &Models,
@@ -60,7 +65,7 @@ pub(super) fn train(
 }
 
 fn fit(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     options: &Options,
     run: &RunDirectory,
     models: &Models,
@@ -68,10 +73,10 @@ fn fit(
     fingerprint: Fingerprint,
 ) -> anyhow::Result<()> {
     let device = models::device::resolve(&experiment.hardware.device.parse()?)?;
-    let workers = workers(experiment);
+    let workers = experiment.setting().workers();
     let weights = [&models.encoder, &models.evaluator, &models.generator];
     let weights: Vec<_> = weights.iter().map(|model| (model.name.clone(), model.fingerprint.clone())).collect();
-    record(run, experiment, &experiment.hardware.device, &weights, dataset)?;
+    record(run, &experiment.setting(), &toml::to_string(experiment)?, &weights, dataset)?;
     let encoder = Encoder::load(&models.encoder.path, &device.clone().autodiff())?;
     let decoder = Decoder::load(&models.evaluator.path, &device)?;
     check_context(experiment, options, models, &decoder)?;
@@ -103,7 +108,7 @@ fn fit(
 
 /// Refuses prompts that a model cannot read, before anything is trained.
 fn check_context(
-    experiment: &Experiment,
+    experiment: &RetrieverExperiment,
     options: &Options,
     models: &Models,
     evaluator: &Decoder,
@@ -134,7 +139,7 @@ fn check_context(
 }
 
 /// Returns the names of the files in a directory and below it, each after `prefix`, in order.
-fn files_below(directory: &Path, prefix: &str) -> anyhow::Result<Vec<String>> {
+pub(super) fn files_below(directory: &Path, prefix: &str) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut open = vec![(directory.to_path_buf(), prefix.to_owned())];
     while let Some((directory, prefix)) = open.pop() {
@@ -148,13 +153,8 @@ fn files_below(directory: &Path, prefix: &str) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns the workers of an experiment's device.
-pub(super) fn workers(experiment: &Experiment) -> Workers {
-    if experiment.hardware.device.starts_with("cuda") { Workers::inline() } else { Workers::new(experiment.threads()) }
-}
-
 fn summary(run: &RunDirectory) -> anyhow::Result<String> {
-    let lines = metrics::read(&run.metrics())?;
+    let lines = metrics_log::read(&run.metrics())?;
     let steps = lines.iter().filter(|line| matches!(line, Line::Step(_))).count();
     let validations = lines.iter().filter_map(|line| match line {
         Line::Validation(line) => Some(line),

@@ -2,26 +2,21 @@
 
 mod summary;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use analysis::triggers::{Context, Eligibility, Found, Limits, Rules, insert};
+use analysis::triggers::{Context, Eligibility, Limits, Rules};
 use anyhow::{Context as _, ensure};
 use clap::Args;
 use corpus::crawl::CrawledRepository;
 use corpus::filter::Filters;
-use corpus::functions::StoredFunction;
 use corpus::manifest::{Manifest, SourceEntry, SplitRule};
 use corpus::source::SourceSpec;
-use rayon::prelude::*;
-use repo::language::Language;
 
 use super::engine::{Engine, ToolArguments};
+use crate::marking::Marking;
 use crate::pipeline::Crawl;
-use crate::progress::Progress;
 use summary::Summary;
 
 /// Arguments of `train analyze triggers`.
@@ -79,76 +74,19 @@ struct Input {
 
 /// Marks the functions and prints what was counted.
 pub(super) fn run(arguments: &TriggersArguments, out: &mut dyn Write) -> anyhow::Result<()> {
-    let rules = arguments.rules()?;
     let repositories = arguments.repositories()?;
     let start = Instant::now();
-    let mut summary = Summary::default();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(arguments.threads)).build()?;
-    let n_files = repositories.iter().map(|crawled| crawled.repository.files().len()).sum();
-    let progress = Progress::new("marking", n_files, "files");
-    let marked = |crawled: &CrawledRepository| marked(crawled, arguments, &rules, &progress);
-    // Repositories are marked in any order and written in theirs, so that the table does not depend on the threads.
-    std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(2 * pool.current_num_threads());
-        let work = || {
-            repositories
-                .iter()
-                .enumerate()
-                .par_bridge()
-                .try_for_each_with(sender, |sender, (index, crawled)| sender.send((index, marked(crawled))))
-        };
-        // Nobody receives any more only if writing failed, which is the error that is reported.
-        scope.spawn(|| pool.install(work).ok());
-        let groups = in_order(&receiver, repositories.len()).map(|marked| {
-            let marked = marked.context("a thread ended before its repository was marked")??;
-            summary.add(&marked);
-            Ok::<_, anyhow::Error>(marked.rows)
-        });
-        corpus::table::write_functions(&arguments.output, groups)
-    })?;
-    drop(progress);
+    let marking = Marking {
+        rules: arguments.rules()?,
+        open: &|repository, language| arguments.tool.open(&arguments.engine, repository, language),
+        pool: &pool,
+        should_stop: &|| false,
+    };
+    let mut summary = Summary::default();
+    marking.write(&repositories, &arguments.output, |marked| summary.add(marked))?;
     summary.finish(&arguments.output, start.elapsed(), pool.current_num_threads());
     if arguments.json { summary.write_json(out) } else { summary.write_table(out) }
-}
-
-/// What came of one repository.
-struct Marked {
-    rows: Vec<StoredFunction>,
-    tally: analysis::triggers::Tally,
-}
-
-/// Marks the functions of a repository, with one tool for each language.
-fn marked(
-    crawled: &CrawledRepository,
-    arguments: &TriggersArguments,
-    rules: &Rules,
-    progress: &Progress,
-) -> anyhow::Result<Marked> {
-    let mut marked = Marked { rows: Vec::new(), tally: analysis::triggers::Tally::default() };
-    for language in Language::ALL {
-        if !crawled.repository.files().iter().any(|file| file.language == language) {
-            continue;
-        }
-        let mut tool = arguments.tool.open(&arguments.engine, &crawled.repository, language)?;
-        let mut on_file = |_: &Found| progress.add(1);
-        let found = insert(&mut *tool, &crawled.repository, language, rules, &mut on_file);
-        marked.tally += &found.tally;
-        let row = |function| StoredFunction::new(function, crawled, tool.name(), rules);
-        marked.rows.extend(found.functions.into_iter().map(row));
-    }
-    Ok(marked)
-}
-
-/// Returns what comes with the indices below `n`, in their order, and `None` for each that does not come.
-fn in_order<T>(receiver: &Receiver<(usize, T)>, n: usize) -> impl Iterator<Item = Option<T>> {
-    let mut waiting = BTreeMap::new();
-    (0..n).map(move |next| {
-        while !waiting.contains_key(&next) {
-            let (index, item) = receiver.recv().ok()?;
-            waiting.insert(index, item);
-        }
-        waiting.remove(&next)
-    })
 }
 
 impl TriggersArguments {

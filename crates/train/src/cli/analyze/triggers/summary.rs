@@ -8,7 +8,7 @@ use std::time::Duration;
 use analysis::triggers::{DropReason, Tally};
 use serde_json::json;
 
-use super::Marked;
+use crate::marking::Marked;
 
 /// Counts over all repositories.
 #[derive(Debug, Default)]

@@ -59,13 +59,3 @@ fn directories_of_one_name_are_told_apart_by_their_paths() {
     };
     assert_eq!(names(&["a/src", "b", "c/src"]), [Some("a/src".into()), None, Some("c/src".into())]);
 }
-
-#[test]
-fn what_comes_out_of_order_is_put_in_order() {
-    let (sender, receiver) = sync_channel(8);
-    for index in [2, 0, 1, 4] {
-        sender.send((index, index * 10)).unwrap();
-    }
-    drop(sender);
-    assert_eq!(in_order(&receiver, 5).collect::<Vec<_>>(), [Some(0), Some(10), Some(20), None, Some(40)]);
-}

@@ -1,0 +1,156 @@
+//! BLEU-4 from counts that add up over samples.
+
+use std::collections::BTreeMap;
+use std::ops::Add;
+
+/// The longest n-gram counted.
+pub const ORDERS: usize = 4;
+
+/// What BLEU needs to know of a sample, or, added up, of a corpus.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BleuCounts {
+    /// The n-grams of the prediction that the target has too, each at most as often as the target has it, by order.
+    pub matches: [f64; ORDERS],
+    /// The n-grams of the prediction, by order.
+    pub totals: [f64; ORDERS],
+    /// The tokens of the prediction.
+    pub prediction_tokens: f64,
+    /// The tokens of the target.
+    pub target_tokens: f64,
+}
+
+impl BleuCounts {
+    /// The names of the numbers of [`Self::to_array`].
+    pub const NAMES: [&'static str; 10] = [
+        "matches_1",
+        "matches_2",
+        "matches_3",
+        "matches_4",
+        "totals_1",
+        "totals_2",
+        "totals_3",
+        "totals_4",
+        "prediction_tokens",
+        "target_tokens",
+    ];
+
+    /// Counts the n-grams of one prediction.
+    #[must_use]
+    pub fn new<T: Ord>(prediction: &[T], target: &[T]) -> Self {
+        let mut counts = Self {
+            prediction_tokens: prediction.len() as f64,
+            target_tokens: target.len() as f64,
+            ..Self::default()
+        };
+        for order in 1..=ORDERS {
+            let predicted = ngrams(prediction, order);
+            counts.matches[order - 1] = clipped(&predicted, &ngrams(target, order));
+            counts.totals[order - 1] = predicted.values().sum::<usize>() as f64;
+        }
+        counts
+    }
+
+    /// Returns corpus BLEU-4 as `ToolGen` computes it, from 0 to 1: each precision is `(matches + 1) / (totals + 1)`.
+    ///
+    /// # References
+    ///
+    /// `ToolGen`, `Bleu.compute_bleu` with `smooth=True`, which divides by zero where prediction or target has no token.
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        let precisions = self.matches.iter().zip(&self.totals).map(|(matches, total)| (matches + 1.0) / (total + 1.0));
+        brevity_penalty(self.prediction_tokens, self.target_tokens) * geometric_mean(precisions)
+    }
+
+    /// Returns the counts in the order of [`Self::NAMES`].
+    #[must_use]
+    pub fn to_array(self) -> [f64; 10] {
+        let ([a, b, c, d], [e, f, g, h]) = (self.matches, self.totals);
+        [a, b, c, d, e, f, g, h, self.prediction_tokens, self.target_tokens]
+    }
+
+    /// Reads the counts in the order of [`Self::NAMES`].
+    #[must_use]
+    pub fn from_array([a, b, c, d, e, f, g, h, prediction_tokens, target_tokens]: [f64; 10]) -> Self {
+        Self { matches: [a, b, c, d], totals: [e, f, g, h], prediction_tokens, target_tokens }
+    }
+}
+
+impl Add for BleuCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            matches: added(self.matches, other.matches),
+            totals: added(self.totals, other.totals),
+            prediction_tokens: self.prediction_tokens + other.prediction_tokens,
+            target_tokens: self.target_tokens + other.target_tokens,
+        }
+    }
+}
+
+pub(super) fn added<const N: usize>(left: [f64; N], right: [f64; N]) -> [f64; N] {
+    std::array::from_fn(|index| left[index] + right[index])
+}
+
+/// Returns how often each n-gram of an order occurs.
+pub(super) fn ngrams<T: Ord>(tokens: &[T], order: usize) -> BTreeMap<&[T], usize> {
+    let mut counts = BTreeMap::new();
+    for ngram in tokens.windows(order) {
+        *counts.entry(ngram).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns how many of the n-grams are among the others, each counted at most as often as there.
+pub(super) fn clipped<T: Ord>(ngrams: &BTreeMap<&[T], usize>, others: &BTreeMap<&[T], usize>) -> f64 {
+    ngrams.iter().map(|(ngram, count)| others.get(ngram).map_or(0, |other| *count.min(other))).sum::<usize>() as f64
+}
+
+/// Returns the standard brevity penalty: 1 for a prediction longer than its target, 0 for an empty one.
+pub(super) fn brevity_penalty(prediction_tokens: f64, target_tokens: f64) -> f64 {
+    if prediction_tokens > target_tokens {
+        1.0
+    } else if prediction_tokens > 0.0 {
+        (1.0 - target_tokens / prediction_tokens).exp()
+    } else {
+        0.0
+    }
+}
+
+/// Returns the geometric mean of one precision per order.
+pub(super) fn geometric_mean(precisions: impl Iterator<Item = f64>) -> f64 {
+    (precisions.map(f64::ln).sum::<f64>() / ORDERS as f64).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(prediction: &str, target: &str) -> BleuCounts {
+        let tokens = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        BleuCounts::new(&tokens(prediction), &tokens(target))
+    }
+
+    #[test]
+    fn matches_are_clipped_to_the_target() {
+        let counts = counts("a a a b", "a b a");
+        assert_eq!(counts.matches, [3.0, 1.0, 0.0, 0.0].map(f64::from));
+        assert_eq!(counts.totals, [4.0, 3.0, 2.0, 1.0].map(f64::from));
+    }
+
+    #[test]
+    fn a_corpus_is_the_sum_of_its_samples() {
+        let corpus = counts("a b c d", "a b c d") + counts("a x", "a b");
+        let precisions = [(6.0, 7.0), (4.0, 5.0), (3.0, 3.0), (2.0, 2.0)];
+        let expected: f64 = precisions.iter().map(|(matches, total): &(f64, f64)| (matches / total).ln()).sum::<f64>();
+        assert!((corpus.value() - (expected / 4.0).exp()).abs() < 1e-12);
+        assert_eq!(BleuCounts::from_array(corpus.to_array()), corpus);
+    }
+
+    #[test]
+    fn short_predictions_are_punished_and_empty_ones_score_nothing() {
+        assert!((counts("a b c d e f", "a b c d e f").value() - 1.0).abs() < 1e-12);
+        assert!((counts("a", "a b").value() - (-1.0_f64).exp()).abs() < 1e-12);
+        assert!(counts("", "a b").value().abs() < 1e-12);
+    }
+}

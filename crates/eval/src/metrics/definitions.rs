@@ -1,0 +1,283 @@
+//! What each number in a report means, and how it is formed from what predictions hold.
+
+use super::bleu::BleuCounts;
+use super::codebleu::{CodeBleuCounts, Variant};
+use crate::significance::Direction;
+
+/// What a number in a report means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Definition {
+    /// The key in reports and predictions.
+    pub name: &'static str,
+    /// The name in tables.
+    pub label: &'static str,
+    /// The unit or range.
+    pub unit: &'static str,
+    /// Which way it improves.
+    pub direction: Direction,
+    /// One sentence that says how it is computed.
+    pub definition: &'static str,
+    /// How the number of an arm is formed from its samples.
+    pub formula: Formula,
+}
+
+/// How the number of an arm is formed from its samples.
+///
+/// A formula over counts sums each count over the samples and takes its value once. A prediction holds the counts under
+/// [`count_key`], and its own value under the name of the metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Formula {
+    /// The mean of the metric over the samples that have it.
+    Mean,
+    /// The exponential of the mean of the metric named.
+    Exponential(&'static str),
+    /// The sum of `hits` over the sum of `keys`.
+    Ratio,
+    /// [`BleuCounts::value`] of the summed counts.
+    Bleu4,
+    /// [`CodeBleuCounts::value`] of the summed counts.
+    CodeBleu(Variant),
+}
+
+impl Formula {
+    /// Returns the names of the counts, or nothing for a formula over means.
+    #[must_use]
+    pub fn counts(self) -> &'static [&'static str] {
+        match self {
+            Self::Mean | Self::Exponential(_) => &[],
+            Self::Ratio => &["hits", "keys"],
+            Self::Bleu4 => &BleuCounts::NAMES,
+            Self::CodeBleu(_) => &CodeBleuCounts::NAMES,
+        }
+    }
+
+    /// Returns the value of counts, in the order of [`Self::counts`]; not-a-number for a ratio to nothing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the counts are not as many as the formula has.
+    #[must_use]
+    pub fn value(self, counts: &[f64]) -> f64 {
+        match self {
+            Self::Mean | Self::Exponential(_) => f64::NAN,
+            Self::Ratio => counts[0] / counts[1],
+            Self::Bleu4 => BleuCounts::from_array(sized(counts)).value(),
+            Self::CodeBleu(variant) => CodeBleuCounts::from_array(sized(counts)).value(variant),
+        }
+    }
+}
+
+fn sized<const N: usize>(counts: &[f64]) -> [f64; N] {
+    counts.try_into().expect("a formula is given as many counts as it has")
+}
+
+/// Returns the key under which a prediction holds a count of a metric: `dependency_coverage.hits`.
+#[must_use]
+pub fn count_key(metric: &str, count: &str) -> String {
+    format!("{metric}.{count}")
+}
+
+/// Says whether a key of a prediction holds a count, which is no metric by itself.
+#[must_use]
+pub fn is_count(key: &str) -> bool {
+    key.contains('.')
+}
+
+/// Returns the definition of a metric.
+#[must_use]
+pub fn definition(name: &str) -> Option<&'static Definition> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+/// Every metric that a report may hold, in the order in which tables show them.
+pub const METRICS: [Definition; 22] = [
+    Definition {
+        name: "weighted_perplexity",
+        label: "weighted perplexity",
+        unit: "per token",
+        direction: Direction::Lower,
+        definition: "Exponential of the mean over samples of the weighted NLL of the target under the evaluator.",
+        formula: Formula::Exponential("weighted_nll"),
+    },
+    Definition {
+        name: "perplexity",
+        label: "perplexity",
+        unit: "per token",
+        direction: Direction::Lower,
+        definition: "Exponential of the mean over samples of the NLL per target token under the evaluator.",
+        formula: Formula::Exponential("nll"),
+    },
+    Definition {
+        name: "weighted_nll",
+        label: "weighted NLL",
+        unit: "nats per token",
+        direction: Direction::Lower,
+        definition: "Negative log-likelihood of the target, averaged with token weights.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "nll",
+        label: "NLL",
+        unit: "nats per token",
+        direction: Direction::Lower,
+        definition: "Negative log-likelihood of the target, averaged over its tokens.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "exact_match_cceval",
+        label: "exact match, CrossCodeEval",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Stripped non-blank lines of the prediction, cut to one statement, equal those of the target; \
+                     comments are removed from both.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "edit_similarity_cceval",
+        label: "edit similarity, CrossCodeEval",
+        unit: "0–100",
+        direction: Direction::Higher,
+        definition: "Whole-number insertion and deletion ratio (fuzzywuzzy) of the prediction, cut to one statement, and \
+                     the target.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "identifier_exact_match_cceval",
+        label: "identifier exact match, CrossCodeEval",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "The prediction, cut to one statement, has the identifiers of the target in the same order.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "identifier_f1_cceval",
+        label: "identifier F1, CrossCodeEval",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "F1 over the sets of identifiers; 0 if neither side has any.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "exact_match_repoeval",
+        label: "exact match, RepoEval",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "The first lines of the raw prediction, as many as the target has, equal those of the target.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "edit_similarity_repoeval",
+        label: "edit similarity, RepoEval",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "1 − Levenshtein distance / longer length, over the first lines of the raw prediction, as many as \
+                     the target has.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "exact_match_rlcoder_github",
+        label: "prefix match, RLCoder GitHubEval",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Without whitespace, one of prediction and target starts with the other; an empty prediction \
+                     scores 1.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "dependency_coverage",
+        label: "Dependency Coverage",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Share of the dependencies of all target functions, taken from their marks as the released code \
+                     of ToolGen does, whose names the predictions have: hits over keys, summed over functions.",
+        formula: Formula::Ratio,
+    },
+    Definition {
+        name: "dependency_coverage_definitions",
+        label: "Dependency Coverage, by definitions",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Share of the dependencies of all target functions, told by where their names are defined as the \
+                     paper of ToolGen words it, that the predictions have: hits over keys, summed over functions.",
+        formula: Formula::Ratio,
+    },
+    Definition {
+        name: "validity_native",
+        label: "Static Validity Rate, native",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Share of predictions without syntax error, unknown member and undefined name in the eyes of the \
+                     native engine.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "validity_pylint",
+        label: "Static Validity Rate, pylint",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Share of predictions without `syntax-error`, `no-member` and `undefined-variable` in the eyes of \
+                     pylint.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "validity_native_dependent",
+        label: "Static Validity Rate, native, with dependencies",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "As `validity_native`, over functions whose target has at least one dependency by its marks.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "validity_pylint_dependent",
+        label: "Static Validity Rate, pylint, with dependencies",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "As `validity_pylint`, over functions whose target has at least one dependency by its marks.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "bleu4_toolgen",
+        label: "BLEU-4, ToolGen",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Corpus BLEU-4 over the tokens of the model: counts summed over functions, one added to both \
+                     sides of each precision, standard brevity penalty; string literals are blank.",
+        formula: Formula::Bleu4,
+    },
+    Definition {
+        name: "codebleu_toolgen",
+        label: "CodeBLEU, ToolGen",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Corpus CodeBLEU as in the released code of ToolGen, counts summed over functions: string \
+                     literals are blank, comments count, a missing data flow scores 0.",
+        formula: Formula::CodeBleu(Variant::Toolgen),
+    },
+    Definition {
+        name: "codebleu_k4black",
+        label: "CodeBLEU, codebleu 0.7.0",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "Corpus CodeBLEU as in the package codebleu 0.7.0, counts summed over functions: string literals \
+                     stay, syntax and data flow know neither comments nor docstrings, a data-flow score of 0 counts as \
+                     1.",
+        formula: Formula::CodeBleu(Variant::K4black),
+    },
+    Definition {
+        name: "edit_similarity_toolgen",
+        label: "edit similarity, ToolGen",
+        unit: "0–100",
+        direction: Direction::Higher,
+        definition: "Whole-number insertion and deletion ratio (fuzzywuzzy); string literals are blank, runs of \
+                     whitespace one space.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "exact_match_toolgen",
+        label: "exact match, ToolGen",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "The prediction equals the target; string literals are blank.",
+        formula: Formula::Mean,
+    },
+];
