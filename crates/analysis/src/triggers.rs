@@ -19,7 +19,7 @@ mod rules;
 mod skip;
 
 pub use code::bare;
-pub use docstring::clean;
+pub use docstring::{clean, summary};
 pub use insert::{Found, MarkedFunction, Tally, insert, insert_file};
 pub use marks::{Mark, TRIGGER, mark, unmark};
 pub use reason::DropReason;

@@ -19,6 +19,24 @@ pub enum Error {
     /// A model that cannot write as asked.
     #[error(transparent)]
     Model(#[from] models::Error),
+    /// A function that its file does not have.
+    #[error("{path} has no {wanted}")]
+    NoFunction {
+        /// The file.
+        path: String,
+        /// What was looked for.
+        wanted: String,
+    },
+    /// A name that more than one function of a file has.
+    #[error("{path} has more than one {wanted}, at lines {}", lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    SeveralFunctions {
+        /// The file.
+        path: String,
+        /// What was looked for.
+        wanted: String,
+        /// The line that each begins at, counted from 1.
+        lines: Vec<usize>,
+    },
     /// A generator whose context does not hold a full prompt and what follows it.
     #[error("a prompt and what follows it need {needed} tokens, the model's context has {context}")]
     ContextTooShort {

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use models::Tokenizer;
 use repo::Language;
 
 use crate::{Error, Result};
@@ -50,6 +51,12 @@ impl Layout {
             (Self::Inline, Language::Python) => format!("{signature}\n{indentation}'''{docstring}'''"),
             (Self::Inline, Language::Java) => format!("/** {docstring} */\n{signature}"),
         }
+    }
+
+    /// Returns the tokens of what the model reads, after the one that the model expects before every text, if any.
+    #[must_use]
+    pub fn prompt_tokens(self, function: &FunctionHeader<'_>, tokenizer: &Tokenizer) -> Vec<u32> {
+        tokenizer.begin().into_iter().chain(tokenizer.encode(&self.prompt(function))).collect()
     }
 
     /// Returns what the model writes: `body` is all that follows the signature.

@@ -43,6 +43,8 @@ pub mod decode;
 
 pub mod tool;
 
+pub mod function;
+
 mod error;
 
 #[cfg(test)]

@@ -79,6 +79,19 @@ pub enum Finish {
     ContextFull,
 }
 
+impl Finish {
+    /// Returns the stable name: `end_of_sequence`, `stopped`, `tokens_max` or `context_full`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EndOfSequence => "end_of_sequence",
+            Self::Stopped => "stopped",
+            Self::TokensMax => "tokens_max",
+            Self::ContextFull => "context_full",
+        }
+    }
+}
+
 /// The tokens that a model wrote.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {

@@ -1,6 +1,7 @@
 //! The command line: an experiment, or one of the verbs for single stages.
 
 mod analyze;
+mod complete;
 mod model;
 mod summary;
 mod verbs;
@@ -32,6 +33,7 @@ use crate::{plan, signals};
         train experiments/quickstart.toml --set optimizer.learning_rate=3e-5 --run-dir checkpoints/lower\n  \
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
+        train complete --repo . --file src/app.py --function main --model models/smollm2 --adapter lora --trace\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n  \
         train analyze completions --repo . --file src/app.py --byte 1042\n  \
         train analyze triggers --repo src/project --output functions.parquet\n\n\
@@ -81,6 +83,19 @@ enum Verb {
     /// Shows what a model computes: its sizes, logits, vectors, NLL and texts.
     #[command(subcommand)]
     Model(model::ModelVerb),
+    /// Writes a function of a repository with a model that asks a completion tool on the way.
+    #[command(after_help = "Examples:\n  \
+        train complete --repo . --file src/cart.py --function Cart.add --model models/smollm2 \\\n      \
+        --adapter checkpoints/toolgen-smollm2/generator\n  \
+        train complete --repo . --file src/cart.py --line 40 --model models/smollm2 --adapter lora --trace\n  \
+        train complete --repo . --file src/cart.py --function total --model models/smollm2 --adapter lora \\\n      \
+        --docstring 'Return the sum of all prices.' --rule released --beams 4 --json\n\n\
+        The function may be there already or be a stub: a signature and a docstring, with or without a body. Its file is \
+        not changed. A model asks only if its tokenizer has the trigger <COMP>, which an adapter trained with \
+        `kind = \"generator\"` brings along; any other model writes as `train model generate` does. On a terminal, what \
+        was chosen among suggestions is underlined, and faint where only one was left. --json tells all of it, the first \
+        ten suggestions of each question included.")]
+    Complete(complete::CompleteArguments),
     /// Asks what an IDE knows about a repository: completions, definitions, types, headers, diagnostics.
     #[command(subcommand)]
     Analyze(analyze::AnalyzeVerb),
@@ -116,6 +131,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
         Some(Verb::Model(verb)) => model::run(&verb, out)?,
+        Some(Verb::Complete(arguments)) => complete::run(&arguments, out)?,
         Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         None => return experiment(&cli.run, out),
     }

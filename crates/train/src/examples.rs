@@ -112,7 +112,7 @@ impl Example {
 /// Returns the tokens of what a model reads before it writes a function.
 #[must_use]
 pub fn prompt_tokens(layout: Layout, function: &BareFunction, tokenizer: &Tokenizer) -> Vec<u32> {
-    tokenizer.begin().into_iter().chain(tokenizer.encode(&layout.prompt(&function.header()))).collect()
+    layout.prompt_tokens(&function.header(), tokenizer)
 }
 
 /// The functions of a dataset that an experiment uses.

@@ -6,7 +6,6 @@ use repo::{Language, Repository};
 use serde_json::{Value, json};
 
 use super::connection::Deaf;
-use super::json_rpc::beginning;
 use super::sandbox::Protection;
 use super::tool::Tool;
 use super::{Limits, Placeholder, Usage, byte, is_suggestible};

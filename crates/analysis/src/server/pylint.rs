@@ -34,8 +34,8 @@ pub struct PylintReport {
     pub complaint: String,
 }
 
-/// A pylint process that checks files of one repository. It is started by the first question and stays, for pylint takes
-/// longer to start than to check a file; from one check to the next it keeps nothing.
+/// A pylint process that checks files of one repository. It is started by the first question and stays: what it has
+/// learned of the other files makes the next check many times faster, and of the file that was checked it keeps nothing.
 #[derive(Debug)]
 pub struct Pylint {
     tool: Tool,

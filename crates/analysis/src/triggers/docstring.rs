@@ -29,12 +29,18 @@ const OPENINGS: [&str; 8] = ["deprecated", "todo", "note", "test", "overrides", 
 /// literal are cut whatever they are; here its prefix and its quotes are. For Java, ours: block tags end the
 /// text, `{@code x}` is read as `x`, and tags without attributes are left out.
 pub fn clean(raw: &str, language: Language) -> Result<String, DropReason> {
+    let docstring = summary(raw, language);
+    check(&docstring).map_or(Ok(docstring), Err)
+}
+
+/// Returns what [`clean`] does, of any docstring: also of one that describes nothing.
+#[must_use]
+pub fn summary(raw: &str, language: Language) -> String {
     let text = match language {
         Language::Python => unquoted(raw).replace("\r\n", "\n"),
         Language::Java => uncommented(raw),
     };
-    let docstring = first_sentence(&text);
-    check(&docstring).map_or(Ok(docstring), Err)
+    first_sentence(&text)
 }
 
 fn unquoted(literal: &str) -> &str {

@@ -1,8 +1,8 @@
 //! Verbs that ask what an IDE knows about a repository.
 
-mod ask;
+pub(super) mod ask;
 mod benchmark;
-mod engine;
+pub(super) mod engine;
 mod triggers;
 
 use std::io::Write;

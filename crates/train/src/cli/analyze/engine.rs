@@ -12,7 +12,7 @@ use repo::{Language, Repository};
 
 /// A completion tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(in crate::cli) enum Engine {
     /// The engines of this crate, in process.
     Native,
     /// A Jedi worker.
@@ -84,7 +84,7 @@ impl ToolArguments {
     /// Opens a repository with a tool.
     ///
     /// `language` is that of the files asked about.
-    pub(super) fn open<'a>(
+    pub(in crate::cli) fn open<'a>(
         &self,
         engine: &Engine,
         repository: &'a Repository,

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::ensure;
 use clap::Args;
 use models::Decoder;
-use models::generate::{BeamSearch, Finish, Generated, GenerationRule, Prompt, Sampling, Strategy, generate};
+use models::generate::{BeamSearch, Generated, GenerationRule, Prompt, Sampling, Strategy, generate};
 use models::tokenizer::Tokenizer;
 use serde::Serialize;
 
@@ -114,12 +114,7 @@ fn text(tokenizer: Option<&Tokenizer>, prompt: Prompt, generated: Generated) -> 
         tokens: generated.tokens,
         log_probabilities: generated.log_probabilities,
         score: generated.score,
-        finish: match generated.finish {
-            Finish::EndOfSequence => "end_of_sequence",
-            Finish::Stopped => "stopped",
-            Finish::TokensMax => "tokens_max",
-            Finish::ContextFull => "context_full",
-        },
+        finish: generated.finish.name(),
     }
 }
 
