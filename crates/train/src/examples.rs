@@ -81,7 +81,7 @@ impl Example {
     pub fn new(function: &BareFunction, marked: bool, config: &LayoutConfig, tokenizer: &Tokenizer) -> Option<Self> {
         let layout: Layout = config.layout();
         let body = if marked { &function.marked_body } else { &function.body };
-        let prompt = prompt_tokens(layout, function, tokenizer);
+        let prompt = layout.prompt_tokens(&function.header(), tokenizer);
         let mut completion = tokenizer.encode(&layout.completion(&function.signature, body));
         completion.extend(tokenizer.eos());
         let room = config.tokens_max.checked_sub(prompt.len()).filter(|&room| room > 0)?;
@@ -107,12 +107,6 @@ impl Example {
         let counts = (0..tokens.len()).map(|index| index >= first).collect();
         CountedSequence { tokens, counts }
     }
-}
-
-/// Returns the tokens of what a model reads before it writes a function.
-#[must_use]
-pub fn prompt_tokens(layout: Layout, function: &BareFunction, tokenizer: &Tokenizer) -> Vec<u32> {
-    layout.prompt_tokens(&function.header(), tokenizer)
 }
 
 /// The functions of a dataset that an experiment uses.

@@ -11,12 +11,12 @@ use anyhow::Context;
 use burn::train::Interrupter;
 use corpus::functions::StoredFunction;
 use inference::decode::{DecodingRule, Finish, Refusal, SuggestionSource, ToolDecoder};
-use inference::tool::RepositoryTool;
+use inference::function::{FunctionCompleter, OpenFunction};
 use models::{Decoder, Workers};
 use repo::{Repository, SourceFile};
 
 use crate::evaluator::Interrupted;
-use crate::examples::{BareFunction, prompt_tokens};
+use crate::examples::BareFunction;
 use crate::experiment::GeneratorExperiment;
 use crate::progress::Progress;
 
@@ -91,17 +91,14 @@ impl Writing<'_> {
     /// Writes one function under one arm.
     fn write(&self, arm: &str, function: &StoredFunction, native: &mut Native) -> anyhow::Result<Written> {
         let file = file_of(function, self.repositories)?;
-        let bare = BareFunction::new(function);
-        let layout = self.experiment.layout.layout();
-        let tokenizer = self.generator.tokenizer();
-        let prompt = prompt_tokens(layout, &bare, tokenizer);
-        let decoder = ToolDecoder { model: self.generator, tokenizer, rule: rule(arm, self.experiment) };
+        let open = open_function(function, file);
+        let completer = self.completer(arm);
         let started = Instant::now();
         let decoded = if arm == PLAIN {
-            decoder.decode(&prompt, &mut NoTool)?
+            let prompt = completer.layout.prompt_tokens(&open.header(), self.generator.tokenizer());
+            completer.decoder.decode(&prompt, &mut NoTool)?
         } else {
-            let tool = RepositoryTool::new(native, file, function.span.clone(), &bare.signature, layout);
-            decoder.decode(&prompt, &mut tool.needing_other_than_builtins(arm == "toolgen_released"))?
+            completer.complete(&open, native)?.decoded
         };
         let seconds = started.elapsed().as_secs_f64();
         Ok(Written {
@@ -114,6 +111,29 @@ impl Writing<'_> {
             tool_seconds: decoded.tool_seconds,
             text: decoded.text,
         })
+    }
+
+    /// Returns what writes under an arm.
+    fn completer(&self, arm: &str) -> FunctionCompleter<'_, Decoder> {
+        let tokenizer = self.generator.tokenizer();
+        FunctionCompleter {
+            decoder: ToolDecoder { model: self.generator, tokenizer, rule: rule(arm, self.experiment) },
+            layout: self.experiment.layout.layout(),
+            needs_other_than_builtins: arm == "toolgen_released",
+        }
+    }
+}
+
+/// Returns a stored function as one that is to be written.
+fn open_function<'f>(function: &StoredFunction, file: &'f SourceFile) -> OpenFunction<'f> {
+    let bare = BareFunction::new(function);
+    OpenFunction {
+        file,
+        span: function.span.clone(),
+        indentation: bare.header().indentation.to_owned(),
+        signature: bare.signature,
+        docstring: bare.docstring,
+        docstring_raw: String::new(),
     }
 }
 

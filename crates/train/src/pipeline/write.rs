@@ -16,7 +16,7 @@ use repo::Repository;
 use super::data::{self, FILES};
 use super::sources::Located;
 use super::{Options, StageSummary, functions};
-use crate::examples::{BareFunction, Functions, prompt_tokens};
+use crate::examples::{BareFunction, Functions};
 use crate::experiment::GeneratorExperiment;
 use crate::generator::Line;
 use crate::measuring::Measuring;
@@ -275,7 +275,7 @@ fn prepare(
     functions: &[StoredFunction],
 ) -> anyhow::Result<()> {
     let layout = experiment.layout.layout();
-    let prompt = |function| prompt_tokens(layout, &BareFunction::new(function), generator.tokenizer());
+    let prompt = |function| layout.prompt_tokens(&BareFunction::new(function).header(), generator.tokenizer());
     let prompts: Vec<Vec<u32>> = functions.iter().map(prompt).collect();
     let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
     let (room, wanted) = (generator.new_tokens_max(longest), experiment.evaluation.tokens_max);

@@ -104,10 +104,7 @@ pub(in crate::cli) fn open(root: &std::path::Path) -> anyhow::Result<Repository>
 }
 
 /// Returns the file at a path of the repository.
-pub(in crate::cli) fn file<'a>(
-    repository: &'a Repository,
-    path: &str,
-) -> anyhow::Result<&'a SourceFile> {
+pub(in crate::cli) fn file<'a>(repository: &'a Repository, path: &str) -> anyhow::Result<&'a SourceFile> {
     repository.file(path).with_context(|| format!("the repository has no file {path}; paths are relative to its root"))
 }
 

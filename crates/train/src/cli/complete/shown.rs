@@ -87,9 +87,7 @@ impl Shown<'_> {
     /// Returns everything as one object.
     pub(super) fn json(&self) -> Value {
         let (function, written, decoded) = (self.function, self.written, &self.written.decoded);
-        let token = |token: &inference::decode::DecodedToken| {
-            json!({ "id": token.token, "spelling": self.tokenizer.spelling(token.token), "step": token.step.name() })
-        };
+        let token = |token: &inference::decode::DecodedToken| json!({ "id": token.token, "spelling": self.tokenizer.spelling(token.token), "step": token.step.name() });
         json!({
             "path": function.file.path,
             "span": [function.span.start, function.span.end],
