@@ -1,12 +1,14 @@
 """Writes generation.json: text metrics of written functions, by the original packages.
 
-    pip install -r requirements.txt
-    pip install --no-deps codebleu==0.7.0
+    pip install --no-deps -r requirements.txt  # those of metrics.py and generation.py
     python3.11 generation.py WHEEL... > generation.json
 
 `codebleu` asks for tree-sitter 0.22; it runs as well with the newer one, whose grammars are those of the Rust code.
 Python 3.11 or older: since 3.12 `tokenize` cuts f-strings into pieces, and docstrings are found by it. The package
 orders some names by Python's string hashes; here its sets keep the order of insertion, so that it always gives the same.
+Left alone, the data flow of 2 to 4 of the 125 functions moves by up to 0.055 with the hash seed, CodeBLEU of the corpus by
+0.0007. With the grammars of tree-sitter 0.22 (0.21.0 of both languages) all Java functions score the same; 15 of the Python ones differ in
+syntax, CodeBLEU of the corpus by 0.003: 13 of the 32 trees that differ have errors, 16 only name a place `value` that had no name.
 
 ToolGen's variant is the same code with these differences, which are those of its copy of CodeXGLUE's: comments stay, a
 missing data flow scores 0, and `match`, `case` and `type` are no keywords. Its other measures are written after its

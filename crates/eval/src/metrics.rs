@@ -1,13 +1,13 @@
 //! What a predicted text scores against its target.
 //!
 //! Benchmarks share names for measures that differ, so every measure here carries the name of the benchmark that
-//! defines it. All take text. [`score`] computes all measures of a completion in one pass, [`generation::score`] those of a
-//! written function; [`METRICS`] says what each number means and how that of an arm is formed.
+//! defines it. All take text. [`score`] computes all measures of a completion in one pass, [`generation::score`] those
+//! of a written function; [`METRICS`] says what each number means and how that of an arm is formed.
 //!
-//! `CrossCodeEval` measures cut the prediction first (see [`truncate::cceval`]) and drop what looks like a comment from
-//! both sides (see [`cceval::without_comments`]). `RepoEval` measures look at the first lines of the raw prediction.
-//! (`RLCoder`'s own `RepoEval` numbers are taken after the `CrossCodeEval` cut: to reproduce them, pass what [`truncate`]
-//! and [`cceval::without_comments`] leave.)
+//! `CrossCodeEval` measures cut the prediction first (see [`truncate::cceval`]) and drop what looks like a comment
+//! from both sides (see [`cceval::without_comments`]). `RepoEval` measures look at the first lines of the raw
+//! prediction. (`RLCoder`'s own `RepoEval` numbers are taken after the `CrossCodeEval` cut: to reproduce them, pass
+//! what [`truncate`] and [`cceval::without_comments`] leave.)
 
 pub mod exact_match;
 

@@ -1,8 +1,8 @@
 //! What an evaluation leaves behind: `report.json`, `predictions.jsonl` and `report.html`.
 //!
 //! The types here are plain data, filled by whoever ran the models. Fields are written in the order they are declared,
-//! maps in key order and floats with six decimals, so that equal runs give equal bytes; only [`Report::timing`], which is
-//! last, may differ between them.
+//! maps in key order and floats with six decimals, so that equal runs give equal bytes; only [`Report::timing`], which
+//! is last, may differ between them.
 
 mod arms;
 mod chart;
@@ -72,7 +72,8 @@ pub struct ArmSummary {
     pub arm: String,
     /// The number of samples.
     pub n: usize,
-    /// Each metric, formed as [`crate::metrics::METRICS`] says: a mean, the exponential of one, or one value of summed counts.
+    /// Each metric, formed as [`crate::metrics::METRICS`] says: a mean, the exponential of one, or one value of summed
+    /// counts.
     pub metrics: BTreeMap<String, Interval>,
 }
 

@@ -1,8 +1,8 @@
 //! How sure a mean, or a difference of means, is.
 //!
-//! All intervals are 95 % percentile bootstrap intervals over samples. A metric is a mean of values, or one value of counts summed over
-//! samples: a ratio, or a corpus metric such as BLEU, which is no mean of anything. Values that are not finite are not skipped: they
-//! make the interval not-a-number, which a report shows as missing.
+//! All intervals are 95 % percentile bootstrap intervals over samples. A metric is a mean of values, or one value of
+//! counts summed over samples: a ratio, or a corpus metric such as BLEU, which is no mean of anything. Values that are
+//! not finite are not skipped: they make the interval not-a-number, which a report shows as missing.
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,8 @@ pub enum Direction {
 pub struct PairedDifference {
     /// The arm minus the baseline.
     pub difference: Interval,
-    /// The difference over the baseline: how much the arm is above it, relative; not finite where the baseline may be 0.
+    /// The difference over the baseline: how much the arm is above it, relative; not finite where the baseline may be
+    /// 0.
     pub relative: Interval,
     /// The number of samples on which the arm is better.
     pub better: usize,
@@ -106,8 +107,8 @@ pub fn paired_difference(arm: &[f64], baseline: &[f64], direction: Direction, rn
     paired(of(&all), &resampled, &differences, direction)
 }
 
-/// Returns the difference of the values of summed counts with its interval: each pair of samples is drawn as a whole, and both
-/// values are taken anew.
+/// Returns the difference of the values of summed counts with its interval: each pair of samples is drawn as a whole,
+/// and both values are taken anew.
 ///
 /// Samples on which the arm is better or worse are told by the values of their own counts.
 ///

@@ -51,7 +51,8 @@ impl BleuCounts {
     ///
     /// # References
     ///
-    /// `ToolGen`, `Bleu.compute_bleu` with `smooth=True`, which divides by zero where prediction or target has no token.
+    /// `ToolGen`, `Bleu.compute_bleu` with `smooth=True`, which divides by zero where prediction or target has no
+    /// token.
     #[must_use]
     pub fn value(&self) -> f64 {
         let precisions = self.matches.iter().zip(&self.totals).map(|(matches, total)| (matches + 1.0) / (total + 1.0));

@@ -6,9 +6,10 @@
 //!                                    \-> data flow, variables numbered
 //! ```
 //!
-//! Two implementations are in use, and differ: [`Variant`] names them. The original recurses over syntax trees and runs
-//! loop bodies twice at every level; here nothing recurses, and [`dataflow`] has limits. The original also orders some lists of variable
-//! names by Python's string hashes, which change from run to run; here they keep the order of their first mention.
+//! Two implementations are in use, and differ: [`Variant`] names them. The original recurses over syntax trees and
+//! runs loop bodies twice at every level; here nothing recurses, and [`dataflow`] has limits. The original also orders
+//! some lists of variable names by Python's string hashes, which change from run to run; here they keep the order of
+//! their first mention.
 
 pub mod comments;
 
@@ -33,8 +34,8 @@ use tree::FlatTree;
 pub enum Variant {
     /// `ToolGen`'s copy of `CodeXGLUE`'s: comments count, and a corpus without data flow scores 0 for it.
     Toolgen,
-    /// `codebleu` 0.7.0 of the Python Package Index: comments and docstrings are taken out before parsing, and a data-flow score
-    /// of 0 counts as 1. Its Python keywords include `match`, `case` and `type`.
+    /// `codebleu` 0.7.0 of the Python Package Index: comments and docstrings are taken out before parsing, and a
+    /// data-flow score of 0 counts as 1. Its Python keywords include `match`, `case` and `type`.
     K4black,
 }
 
@@ -152,8 +153,8 @@ impl CodeBleuCounts {
 
     /// Returns the four parts.
     ///
-    /// The weighted n-grams hardly know a brevity penalty: both implementations measure the pair of words and weights in place of the
-    /// target, so that every target is two words long.
+    /// The weighted n-grams hardly know a brevity penalty: both implementations measure the pair of words and weights
+    /// in place of the target, so that every target is two words long.
     #[must_use]
     pub fn parts(&self) -> Parts {
         let predicted = self.words.prediction_tokens;

@@ -14,7 +14,8 @@ pub fn cceval(prediction: &str, target: &str) -> bool {
     newline_lines(prediction).eq(newline_lines(target))
 }
 
-/// Says whether the first stripped non-blank lines of the prediction, as many as the target has, equal those of the target.
+/// Says whether the first stripped non-blank lines of the prediction, as many as the target has, equal those of the
+/// target.
 ///
 /// # References
 ///

@@ -1,7 +1,7 @@
 //! What a written function scores against its target, for the report of a generator.
 //!
-//! A prediction holds, for each metric, its own value, and for a metric of the whole corpus also the counts that the value of
-//! an arm is formed from: [`super::METRICS`] names the formula, [`count_key`] the keys.
+//! A prediction holds, for each metric, its own value, and for a metric of the whole corpus also the counts that the
+//! value of an arm is formed from: [`super::METRICS`] names the formula, [`count_key`] the keys.
 
 use std::collections::BTreeMap;
 

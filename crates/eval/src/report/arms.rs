@@ -7,6 +7,7 @@ pub(super) fn label(arm: &str) -> &str {
         "bm25" => "BM25",
         "untrained" => "untrained encoder",
         "trained" => "trained retriever",
+        "plain" => "plain decoding",
         "toolgen_paper" => "ToolGen, paper's rule",
         "toolgen_released" => "ToolGen, released rule",
         "toolgen_beam" => "ToolGen, beam search",
@@ -20,6 +21,7 @@ pub(super) fn phrase(arm: &str) -> String {
     match arm {
         "none" => "no cross-file context".to_owned(),
         "bm25" => "BM25".to_owned(),
+        "plain" => "plain decoding".to_owned(),
         "toolgen_paper" => "ToolGen by the paper's rule".to_owned(),
         "toolgen_released" => "ToolGen by the released rule".to_owned(),
         "toolgen_beam" => "ToolGen with beam search".to_owned(),

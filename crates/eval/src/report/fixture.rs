@@ -50,7 +50,7 @@ pub(super) fn report() -> Report {
 /// The report of a generator, and its predictions.
 pub(super) fn generation() -> (Report, Vec<Prediction>) {
     let predictions = vec![
-        function("f0", "baseline", 0, 2, 1.0),
+        function("f0", "baseline", 1, 2, 1.0),
         function("f0", "toolgen_paper", 2, 2, 1.0),
         function("f1", "baseline", 1, 1, 0.0),
         function("f1", "toolgen_paper", 1, 1, 1.0),

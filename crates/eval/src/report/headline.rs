@@ -23,8 +23,8 @@ pub fn headline(report: &Report) -> Vec<String> {
     sentences
 }
 
-/// Returns the comparison that decides: the trained retriever against BM25, or `ToolGen` by the paper's rule against the
-/// baseline, or else the first on the deciding metric.
+/// Returns the comparison that decides: the trained retriever against BM25, or `ToolGen` by the paper's rule against
+/// the baseline, or else the first on the deciding metric.
 pub(super) fn deciding(report: &Report) -> Option<&Comparison> {
     let (metric, arm, baseline) = if functions::are_written(report) { functions::DECIDING } else { DECIDING };
     let mut candidates = report.comparisons.iter().filter(|comparison| comparison.metric == metric);

@@ -32,7 +32,8 @@ pub struct Prediction {
     pub prediction: String,
     /// Everything the arm ranked, best first, whether it reached the prompt or not.
     pub context: Vec<ShownCandidate>,
-    /// The metrics of this prediction: those of [`crate::metrics::score`], and `nll` and `weighted_nll` in nats per token.
+    /// The metrics of this prediction: those of [`crate::metrics::score`], and `nll` and `weighted_nll` in nats per
+    /// token.
     #[serde(deserialize_with = "json::numbers_or_nan")]
     pub metrics: BTreeMap<String, f64>,
 }

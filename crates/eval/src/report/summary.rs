@@ -18,10 +18,10 @@ type Counts<'a> = BTreeMap<&'a str, Vec<f64>>;
 
 /// Returns the summary of each arm, in the order given.
 ///
-/// A metric that is missing from some predictions is averaged over the others; one that [`METRICS`] forms from counts is
-/// formed from their sums. Perplexities are added where an arm has the NLL: the exponential of the mean, and of the ends of its
-/// interval. Of two predictions of one arm for one sample the last counts. Each interval has a random stream of its own, so that it
-/// does not depend on the other arms and metrics.
+/// A metric that is missing from some predictions is averaged over the others; one that [`METRICS`] forms from counts
+/// is formed from their sums. Perplexities are added where an arm has the NLL: the exponential of the mean, and of the
+/// ends of its interval. Of two predictions of one arm for one sample the last counts. Each interval has a random
+/// stream of its own, so that it does not depend on the other arms and metrics.
 #[must_use]
 pub fn summarize(predictions: &[Prediction], arms: &[&str], seed: u64) -> Vec<ArmSummary> {
     arms.iter()
@@ -55,7 +55,8 @@ fn add_exponentials(metrics: &mut BTreeMap<String, Interval>) {
 
 /// Returns the paired difference of two arms for every metric both have, in the order of the metrics' names.
 ///
-/// Only samples that both arms predicted count. A metric that [`METRICS`] does not list is taken to be better when higher.
+/// Only samples that both arms predicted count. A metric that [`METRICS`] does not list is taken to be better when
+/// higher.
 #[must_use]
 pub fn compare(predictions: &[Prediction], arm: &str, baseline: &str, seed: u64) -> Vec<Comparison> {
     let rng = |metric: &str| stream(seed, &format!("bootstrap/{arm}/{baseline}/{metric}"));

@@ -6,11 +6,13 @@ use repo::Language;
 
 use crate::metrics::python_text::strip;
 
-/// Returns the text without comments, docstrings and blank lines; a Python text that Python's `tokenize` refuses stays as it is.
+/// Returns the text without comments, docstrings and blank lines; a Python text that Python's `tokenize` refuses stays
+/// as it is.
 ///
 /// # References
 ///
-/// `codebleu` 0.7.0, `remove_comments_and_docstrings`, under Python 3.11 or older: since 3.12 `tokenize` cuts f-strings into pieces.
+/// `codebleu` 0.7.0, `remove_comments_and_docstrings`, under Python 3.11 or older: since 3.12 `tokenize` cuts
+/// f-strings into pieces.
 #[must_use]
 pub fn without_comments(code: &str, language: Language) -> String {
     let stripped = match language {

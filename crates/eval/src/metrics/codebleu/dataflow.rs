@@ -17,8 +17,8 @@ use super::tree::FlatTree;
 /// Trees with more levels have no data flow: the original recurses, and Python stops it at about a thousand.
 pub const DEPTH_MAX: usize = 980;
 
-/// The number of steps after which a text has no data flow. The original runs loops twice at every level, so that its time
-/// doubles with each.
+/// The number of steps after which a text has no data flow. The original runs loops twice at every level, so that its
+/// time doubles with each.
 pub const STEPS_MAX: usize = 1 << 22;
 
 /// Returns how many data-flow items of the target the prediction has, and how many the target has.

@@ -22,8 +22,8 @@ type Known<'a> = BTreeMap<(Label<'a>, Vec<(Option<&'a str>, Id)>), Id>;
 
 /// Returns how many subtrees of the target the prediction has, and how many the target has.
 ///
-/// A subtree is a node with all that is below it; leaves are none, but the root always is one. A subtree that the target has twice
-/// counts twice, however often the prediction has it.
+/// A subtree is a node with all that is below it; leaves are none, but the root always is one. A subtree that the
+/// target has twice counts twice, however often the prediction has it.
 ///
 /// # References
 ///

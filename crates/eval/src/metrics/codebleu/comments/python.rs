@@ -23,8 +23,8 @@ struct Open {
 
 /// Returns the text without comments and docstrings, or nothing where Python's `tokenize` fails.
 ///
-/// A docstring is a string that follows an indentation or a line end, or that stands in the first column. White space between tokens
-/// becomes as many spaces.
+/// A docstring is a string that follows an indentation or a line end, or that stands in the first column. White space
+/// between tokens becomes as many spaces.
 pub(super) fn without_comments(code: &str) -> Option<String> {
     let mut tokenizer = Tokenizer::default();
     for line in code.split_inclusive('\n') {
@@ -222,7 +222,8 @@ impl Tokenizer {
     }
 }
 
-/// Returns the width of the white space at the start of a line, tabs reaching to the next multiple of eight, and its length.
+/// Returns the width of the white space at the start of a line, tabs reaching to the next multiple of eight, and its
+/// length.
 fn indentation(line: &[char]) -> (usize, usize) {
     let mut column = 0;
     for (index, character) in line.iter().enumerate() {

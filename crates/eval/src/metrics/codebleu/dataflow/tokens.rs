@@ -18,8 +18,8 @@ pub(super) struct Token {
 
 /// Returns the token of each node that is one; of tokens at the same place all are the last.
 ///
-/// Positions in lines are bytes to tree-sitter, but the original uses them as characters: after a character of more than one byte the
-/// tokens of a line are cut too late. That is kept.
+/// Positions in lines are bytes to tree-sitter, but the original uses them as characters: after a character of more
+/// than one byte the tokens of a line are cut too late. That is kept.
 pub(super) fn of_nodes(tree: &FlatTree<'_>) -> Vec<Option<Token>> {
     let lines: Vec<Line> = tree.text.split('\n').map(Line::new).collect();
     let mut last: BTreeMap<(Place, Place), (usize, Code)> = BTreeMap::new();

@@ -56,12 +56,13 @@ struct Walk<'a> {
     steps_left: usize,
 }
 
-/// Returns the edges of a tree in the order in which the original finds them; none beyond the limits, or where it fails.
+/// Returns the edges of a tree in the order in which the original finds them; none beyond the limits, or where it
+/// fails.
 ///
 /// # References
 ///
-/// `CodeBLEU`, `DFG_python` and `DFG_java`, oddities included: an attribute is assigned to part by part if the value has as many
-/// parts, and the body of a Python `for` that has an `else` is not followed.
+/// `CodeBLEU`, `DFG_python` and `DFG_java`, oddities included: an attribute is assigned to part by part if the value
+/// has as many parts, and the body of a Python `for` that has an `else` is not followed.
 pub(super) fn edges(tree: &FlatTree<'_>, language: Language) -> Vec<Edge> {
     if tree.nodes.is_empty() || tree.depth_max > DEPTH_MAX {
         return Vec::new();
