@@ -76,14 +76,20 @@ pub struct Example {
 }
 
 impl Example {
-    /// Lays a function out and tokenizes it; nothing if the prompt alone is as long as allowed.
+    /// Lays a function out and tokenizes it, with the token `end` behind it; nothing if the prompt alone is as long as
+    /// allowed.
     #[must_use]
-    pub fn new(function: &BareFunction, marked: bool, config: &LayoutConfig, tokenizer: &Tokenizer) -> Option<Self> {
+    pub fn new(
+        function: &BareFunction,
+        marked: bool,
+        config: &LayoutConfig,
+        (tokenizer, end): (&Tokenizer, u32),
+    ) -> Option<Self> {
         let layout: Layout = config.layout();
         let body = if marked { &function.marked_body } else { &function.body };
         let prompt = layout.prompt_tokens(&function.header(), tokenizer);
         let mut completion = tokenizer.encode(&layout.completion(&function.signature, body));
-        completion.extend(tokenizer.eos());
+        completion.push(end);
         let room = config.tokens_max.checked_sub(prompt.len()).filter(|&room| room > 0)?;
         let cut = completion.len().saturating_sub(room);
         completion.truncate(room);
@@ -226,6 +232,7 @@ pub(crate) mod tests {
     use super::*;
     use analysis::triggers::{Context, Eligibility, Mark, TRIGGER};
 
+    const END: u32 = 5;
     const SIGNATURE: &str = "def area(self, scale):";
     const BODY: &str =
         "\n        \"\"\"Return the area.\"\"\"\n        # Both sides.\n        return self.width * scale";
@@ -280,15 +287,15 @@ pub(crate) mod tests {
         let tokenizer = tokenizer();
         let bare = BareFunction::new(&function(Split::Train, "area"));
         let config = LayoutConfig::default();
-        let example = Example::new(&bare, true, &config, &tokenizer).unwrap();
+        let example = Example::new(&bare, true, &config, (&tokenizer, END)).unwrap();
         let text = tokenizer.decode(&[&example.prompt[..], &example.completion].concat());
         let written =
             "def area(self, scale):\n        '''Return the area.'''\n        return self.<COMP>width * <COMP>scale";
         assert!(text.contains(written), "{text}");
-        assert_eq!(example.completion.last(), tokenizer.eos().as_ref());
+        assert_eq!(example.completion.last(), Some(&END));
         let trigger = tokenizer.token(TRIGGER).unwrap();
         assert_eq!(example.completion.iter().filter(|&&token| token == trigger).count(), 2);
-        let plain = Example::new(&bare, false, &config, &tokenizer).unwrap();
+        let plain = Example::new(&bare, false, &config, (&tokenizer, END)).unwrap();
         assert!(!plain.completion.contains(&trigger));
         let counted = example.counted(LossName::Completion);
         assert_eq!(counted.counts.iter().filter(|counts| **counts).count(), example.completion.len());
@@ -299,10 +306,10 @@ pub(crate) mod tests {
     fn what_is_too_long_is_cut_and_a_prompt_without_room_is_refused() {
         let tokenizer = tokenizer();
         let bare = BareFunction::new(&function(Split::Train, "area"));
-        let example = Example::new(&bare, true, &LayoutConfig::default(), &tokenizer).unwrap();
+        let example = Example::new(&bare, true, &LayoutConfig::default(), (&tokenizer, END)).unwrap();
         let with_limit = |tokens_max| {
             let config = LayoutConfig { tokens_max, ..LayoutConfig::default() };
-            Example::new(&bare, true, &config, &tokenizer)
+            Example::new(&bare, true, &config, (&tokenizer, END))
         };
         let cut = with_limit(example.prompt.len() + 3).unwrap();
         assert_eq!((cut.completion.len(), cut.cut), (3, example.completion.len() - 3));

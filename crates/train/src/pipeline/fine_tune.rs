@@ -34,7 +34,7 @@ pub(super) fn fingerprint(
         (&experiment.training, experiment.seed),
     ))?;
     Ok(Fingerprint::of(&[
-        ("format", b"generator 1"),
+        ("format", b"generator 2"),
         ("sections", &sections),
         ("dataset", dataset.as_bytes()),
         ("generator", base.fingerprint.as_bytes()),
@@ -74,7 +74,11 @@ fn fit(
     record(run, &setting, &toml::to_string(experiment)?, &weights, dataset)?;
     let mut decoder = prepared(experiment, &base.path)?;
     let functions = functions::choose(experiment, decoder.tokenizer())?;
-    let examples = |split| examples(experiment, functions.of(split), split, decoder.tokenizer());
+    // A model that never learns to end a text never ends one.
+    let end = decoder.tokenizer().eos().or(decoder.eos().first().copied());
+    let end =
+        end.context("the generator has no token that ends a text: neither its config nor its tokenizer names one")?;
+    let examples = |split| examples(experiment, functions.of(split), split, (decoder.tokenizer(), end));
     let (train, validation) = (examples(Split::Train)?, examples(Split::Validation)?);
     let workers = setting.workers();
     GeneratorLoop {
@@ -118,11 +122,12 @@ fn examples(
     experiment: &GeneratorExperiment,
     functions: &[StoredFunction],
     split: Split,
-    tokenizer: &Tokenizer,
+    (tokenizer, end): (&Tokenizer, u32),
 ) -> anyhow::Result<Vec<Example>> {
     let marked = experiment.dataset.marked;
-    let example =
-        |function: &StoredFunction| Example::new(&BareFunction::new(function), marked, &experiment.layout, tokenizer);
+    let example = |function: &StoredFunction| {
+        Example::new(&BareFunction::new(function), marked, &experiment.layout, (tokenizer, end))
+    };
     let examples: Vec<Example> = functions.iter().filter_map(example).collect();
     let n_cut = examples.iter().filter(|example| example.cut > 0).count();
     let n_full = functions.len() - examples.len();
