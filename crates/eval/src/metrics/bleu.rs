@@ -62,14 +62,22 @@ impl BleuCounts {
     /// Returns the counts in the order of [`Self::NAMES`].
     #[must_use]
     pub fn to_array(self) -> [f64; 10] {
-        let ([a, b, c, d], [e, f, g, h]) = (self.matches, self.totals);
-        [a, b, c, d, e, f, g, h, self.prediction_tokens, self.target_tokens]
+        let mut array = [0.0; 10];
+        array[..ORDERS].copy_from_slice(&self.matches);
+        array[ORDERS..2 * ORDERS].copy_from_slice(&self.totals);
+        array[2 * ORDERS..].copy_from_slice(&[self.prediction_tokens, self.target_tokens]);
+        array
     }
 
     /// Reads the counts in the order of [`Self::NAMES`].
     #[must_use]
-    pub fn from_array([a, b, c, d, e, f, g, h, prediction_tokens, target_tokens]: [f64; 10]) -> Self {
-        Self { matches: [a, b, c, d], totals: [e, f, g, h], prediction_tokens, target_tokens }
+    pub fn from_array(array: [f64; 10]) -> Self {
+        Self {
+            matches: std::array::from_fn(|index| array[index]),
+            totals: std::array::from_fn(|index| array[ORDERS + index]),
+            prediction_tokens: array[2 * ORDERS],
+            target_tokens: array[2 * ORDERS + 1],
+        }
     }
 }
 
@@ -132,8 +140,13 @@ mod tests {
     #[test]
     fn matches_are_clipped_to_the_target() {
         let counts = counts("a a a b", "a b a");
-        assert_eq!(counts.matches, [3.0, 1.0, 0.0, 0.0].map(f64::from));
-        assert_eq!(counts.totals, [4.0, 3.0, 2.0, 1.0].map(f64::from));
+        let expected = BleuCounts {
+            matches: [3.0, 1.0, 0.0, 0.0],
+            totals: [4.0, 3.0, 2.0, 1.0],
+            prediction_tokens: 4.0,
+            target_tokens: 3.0,
+        };
+        assert_eq!(counts, expected);
     }
 
     #[test]

@@ -13,13 +13,21 @@ use super::codebleu::{CodeBleuCounts, Variant};
 use super::{Formula, count_key, edit_similarity, exact_match, indicator, toolgen};
 
 /// One side of a comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Side<'a, T> {
     /// The whole function, signature and body; triggers do not count.
     pub text: &'a str,
     /// The model's tokens of what [`toolgen::clean`] leaves of it.
     pub tokens: &'a [T],
 }
+
+impl<T> Clone for Side<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Side<'_, T> {}
 
 /// Dependencies of a target function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

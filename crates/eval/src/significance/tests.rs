@@ -98,7 +98,7 @@ fn a_factor_is_the_relative_difference_of_every_resample() {
     let paired = paired_difference(&arm, &baseline, Direction::Higher, &mut stream(1, "factor"));
     let Interval { mean, low, high, .. } = paired.relative;
     assert!([mean, low, high].iter().all(|value| (value - 0.25).abs() < 1e-12));
-    let nothing = paired_difference(&arm, &vec![0.0; 19], Direction::Higher, &mut stream(1, "factor"));
+    let nothing = paired_difference(&arm, &[0.0; 19], Direction::Higher, &mut stream(1, "factor"));
     assert!(!nothing.relative.mean.is_finite());
 }
 
