@@ -156,7 +156,7 @@ fn signature_only(file: &SourceFile, start: usize) -> Option<Function> {
     let text = [&file.text[..end], ELLIPSIS, &file.text[end..]].concat();
     let closed = SourceFile { path: file.path.clone(), language: file.language, text };
     let function = functions(&closed).into_iter().find(|function| function.signature.end == end)?;
-    (function.body.len() == ELLIPSIS.len()).then(|| Function {
+    (function.body.len() == ELLIPSIS.len()).then_some(Function {
         span: function.span.start..end,
         body: end..end,
         docstring: None,
@@ -170,7 +170,6 @@ fn signature_length(text: &str) -> Option<usize> {
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(open), _) if open == c => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}') => depth = depth.checked_sub(1)?,
