@@ -56,14 +56,19 @@ impl Writing<'_> {
     pub fn run(&self, functions: &[StoredFunction], store: WritingStore) -> anyhow::Result<Vec<Written>> {
         let arms = &self.experiment.evaluation.arms;
         let progress = Progress::new("writing", arms.len() * functions.len(), "functions");
+        // A function is written under every arm before the next one, so that the arms' times are taken side by side.
+        let done: BTreeMap<&str, BTreeSet<String>> =
+            arms.iter().map(|arm| (arm.as_str(), store.samples(arm))).collect();
+        let missing = |function: &StoredFunction| {
+            let is_missing = |(_, done): &(&&str, &BTreeSet<String>)| !done.contains(&sample_id(function));
+            done.iter().filter(is_missing).count()
+        };
+        let chunks = chunks(functions, |function| missing(function) > 0);
+        let n_missing: usize = chunks.iter().flatten().map(|function| missing(function)).sum();
+        progress.add(arms.len() * functions.len() - n_missing);
         let store = Mutex::new(store);
-        for arm in arms {
-            let done = locked(&store).samples(arm);
-            let chunks = chunks(functions, &done);
-            progress.add(functions.len() - chunks.iter().map(Vec::len).sum::<usize>());
-            let results = self.workers.map(chunks, |_, chunk| self.write_chunk(arm, &chunk, &store, &progress));
-            results.into_iter().collect::<anyhow::Result<()>>()?;
-        }
+        let results = self.workers.map(chunks, |_, chunk| self.write_chunk(&chunk, &done, &store, &progress));
+        results.into_iter().collect::<anyhow::Result<()>>()?;
         let samples: Vec<String> = functions.iter().map(sample_id).collect();
         let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(store.finish(arms, &samples))
@@ -71,19 +76,22 @@ impl Writing<'_> {
 
     fn write_chunk(
         &self,
-        arm: &str,
         functions: &[&StoredFunction],
+        done: &BTreeMap<&str, BTreeSet<String>>,
         store: &Mutex<WritingStore>,
         progress: &Progress,
     ) -> anyhow::Result<()> {
         let mut native = Native::new(repository_of(functions[0], self.repositories)?);
         for function in functions {
-            if self.interrupter.should_stop() {
-                return Err(Interrupted.into());
+            let arms = self.experiment.evaluation.arms.iter();
+            for arm in arms.filter(|arm| !done[arm.as_str()].contains(&sample_id(function))) {
+                if self.interrupter.should_stop() {
+                    return Err(Interrupted.into());
+                }
+                let written = self.write(arm, function, &mut native)?;
+                locked(store).add(written)?;
+                progress.add(1);
             }
-            let written = self.write(arm, function, &mut native)?;
-            locked(store).add(written)?;
-            progress.add(1);
         }
         Ok(())
     }
@@ -196,9 +204,9 @@ pub fn sample_id(function: &StoredFunction) -> String {
 }
 
 /// Returns the functions that are still to be written, some of one repository at a time.
-fn chunks<'f>(functions: &'f [StoredFunction], done: &BTreeSet<String>) -> Vec<Vec<&'f StoredFunction>> {
+fn chunks(functions: &[StoredFunction], is_missing: impl Fn(&StoredFunction) -> bool) -> Vec<Vec<&StoredFunction>> {
     let mut chunks: Vec<Vec<&StoredFunction>> = Vec::new();
-    for function in functions.iter().filter(|function| !done.contains(&sample_id(function))) {
+    for function in functions.iter().filter(|function| is_missing(function)) {
         match chunks.last_mut() {
             Some(chunk) if chunk.len() < CHUNK && chunk[0].repository == function.repository => chunk.push(function),
             _ => chunks.push(vec![function]),
@@ -223,8 +231,9 @@ mod tests {
         let many = (0..=CHUNK).map(|index| named("a", &format!("f{index}")));
         let functions: Vec<StoredFunction> = many.chain([named("b", "g"), named("b", "h")]).collect();
         let done = BTreeSet::from([sample_id(&functions[0]), sample_id(&functions[CHUNK + 1])]);
-        let sizes: Vec<usize> = chunks(&functions, &done).iter().map(Vec::len).collect();
+        let is_missing = |function: &StoredFunction| !done.contains(&sample_id(function));
+        let sizes: Vec<usize> = chunks(&functions, is_missing).iter().map(Vec::len).collect();
         assert_eq!(sizes, [CHUNK, 1]);
-        assert_eq!(chunks(&functions, &BTreeSet::new()).iter().map(Vec::len).collect::<Vec<_>>(), [CHUNK, 1, 2]);
+        assert_eq!(chunks(&functions, |_| true).iter().map(Vec::len).collect::<Vec<_>>(), [CHUNK, 1, 2]);
     }
 }
