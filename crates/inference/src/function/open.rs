@@ -156,7 +156,7 @@ fn signature_only(file: &SourceFile, start: usize) -> Option<Function> {
     let text = [&file.text[..end], ELLIPSIS, &file.text[end..]].concat();
     let closed = SourceFile { path: file.path.clone(), language: file.language, text };
     let function = functions(&closed).into_iter().find(|function| function.signature.end == end)?;
-    (function.body.len() == ELLIPSIS.len()).then(|| Function {
+    (function.body.len() == ELLIPSIS.len()).then_some(Function {
         span: function.span.start..end,
         body: end..end,
         docstring: None,
@@ -169,8 +169,7 @@ fn signature_length(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, c) in text.char_indices() {
         match (quote, c) {
-            (Some(open), _) if open == c => quote = None,
-            (Some(_), _) => {}
+            (Some(open), _) => quote = Some(open).filter(|&open| open != c),
             (None, '"' | '\'') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}') => depth = depth.checked_sub(1)?,

@@ -54,7 +54,7 @@ impl Shown<'_> {
             let text = self.tokenizer.decode(&ids[..end]);
             let whole = if end == ids.len() { text.as_str() } else { text.trim_end_matches('\u{fffd}') };
             pieces.push((run[0].step, whole.strip_prefix(&shown).unwrap_or_default().to_owned()));
-            shown = whole.to_owned();
+            whole.clone_into(&mut shown);
         }
         pieces
     }
