@@ -51,9 +51,8 @@ fn without_adapter() -> Place {
 
 #[test]
 fn the_generator_learns_its_functions_by_heart() {
-    let place = Place::new(SMOKE);
-    let overrides =
-        ["dataset.functions.train_max=4", "training.epochs=60", "optimizer.learning_rate=1e-2", "adapter.dropout=0"];
+    let place = without_adapter();
+    let overrides = ["dataset.functions.train_max=4", "training.epochs=60", "optimizer.learning_rate=3e-3"];
     let outcome = place.run_with(&place.experiment(&overrides), Until::Train, &Interrupter::new());
     assert!(matches!(outcome, Outcome::Finished(_)));
     let metrics = String::from_utf8(place.bytes("run/metrics.jsonl")).unwrap();
@@ -61,7 +60,7 @@ fn the_generator_learns_its_functions_by_heart() {
     let losses: Vec<f64> =
         lines.filter(|line| line["kind"] == "step").filter_map(|line| line["loss"].as_f64()).collect();
     let (first, last) = (losses[0], losses[losses.len() - 1]);
-    assert!(last < 0.7 * first, "from {first} to {last}");
+    assert!(last < 0.5 * first, "from {first} to {last}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl Functions {
     #[must_use]
     pub fn choose(all: Vec<StoredFunction>, config: &FunctionConfig, tokenizer: &Tokenizer, seed: u64) -> Self {
         let mut chosen = Self::default();
-        let mut seen = BTreeSet::new();
+        let mut trained = BTreeSet::new();
         let mut by_split: BTreeMap<Split, Vec<StoredFunction>> = BTreeMap::new();
         for function in all {
             by_split.entry(function.split).or_default().push(function);
@@ -144,7 +144,7 @@ impl Functions {
             for function in by_split.remove(&split).unwrap_or_default() {
                 let key = (function.docstring.clone(), function.signature.clone());
                 let bare = BareFunction::new(&function);
-                let reason = if seen.contains(&key) || !own.insert(key.clone()) {
+                let reason = if trained.contains(&key) || !own.insert(key.clone()) {
                     Some("duplicate")
                 } else if bare.n_code_tokens(tokenizer) > config.code_tokens_max {
                     Some("many_tokens")
@@ -157,7 +157,7 @@ impl Functions {
                 }
             }
             if split == Split::Train {
-                seen = own;
+                trained = own;
             }
             chosen.splits.insert(split, drawn(kept, limit(config, split), seed, split));
         }

@@ -220,7 +220,7 @@ mod tests {
             function.repository = repository.into();
             function
         };
-        let many = (0..CHUNK + 1).map(|index| named("a", &format!("f{index}")));
+        let many = (0..=CHUNK).map(|index| named("a", &format!("f{index}")));
         let functions: Vec<StoredFunction> = many.chain([named("b", "g"), named("b", "h")]).collect();
         let done = BTreeSet::from([sample_id(&functions[0]), sample_id(&functions[CHUNK + 1])]);
         let sizes: Vec<usize> = chunks(&functions, &done).iter().map(Vec::len).collect();

@@ -169,7 +169,7 @@ fn signature_length(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, c) in text.char_indices() {
         match (quote, c) {
-            (Some(open), _) => quote = Some(open).filter(|&open| open != c),
+            (Some(open), _) if open == c => quote = None,
             (None, '"' | '\'') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}') => depth = depth.checked_sub(1)?,

@@ -383,11 +383,7 @@ epochs = 2
                 r#"--set evaluation.arms=["toolgen"]: `evaluation.arms` has the unknown arm `toolgen`; the arms are plain, toolgen_paper, toolgen_released, toolgen_beam, toolgen_ranked"#
             ]],
         );
-        check_generator(
-            GENERATOR,
-            &["adapter.rank=0"],
-            expect!["g.toml: `adapter` the value of rank is wrong: 0 is not at least 1"],
-        );
+        check_generator(GENERATOR, &["adapter.rank=0"], expect!["g.toml: `adapter` rank: 0 is not at least 1"]);
         check_generator(GENERATOR, &["encoder.model=x"], expect!["--set encoder.model=x: unknown field `encoder`"]);
     }
 

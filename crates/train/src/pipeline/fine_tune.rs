@@ -106,10 +106,8 @@ fn prepared(experiment: &GeneratorExperiment, base: &Path) -> anyhow::Result<Dec
         experiment.layout.form,
         if is_sections { "an encoder-decoder, which reads `sections`" } else { "decoder-only, which reads `inline`" }
     );
-    let tokens = match experiment.dataset.marked {
-        true => decoder.add_tokens(&[TRIGGER], RowInit::Mean)?,
-        false => Vec::new(),
-    };
+    let new: &[&str] = if experiment.dataset.marked { &[TRIGGER] } else { &[] };
+    let tokens = decoder.add_tokens(new, RowInit::Mean)?;
     if let Some(adapter) = &experiment.adapter {
         let config = AdapterConfig { lora: Some(adapter.lora()), tokens };
         decoder.adapt(&config, &mut repo::random::stream(experiment.seed, "train/adapter"))?;
