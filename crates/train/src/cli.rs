@@ -188,7 +188,8 @@ impl RunArguments {
 fn log(cli: &Cli) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
     // ty tells of every query it runs, millions of them, and of slow files as information.
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,salsa=warn,ty_python_semantic=warn"));
+    let filter =
+        filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,salsa=warn,ty_python_semantic=warn"));
     // A log that cannot be written is no reason to end a run.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
     let Some(directory) = cli.run.screen_directory()? else {

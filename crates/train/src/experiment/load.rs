@@ -384,7 +384,13 @@ epochs = 2
             ]],
         );
         check_generator(GENERATOR, &["adapter.rank=0"], expect!["g.toml: `adapter` rank: 0 is not at least 1"]);
-        check_generator(GENERATOR, &["encoder.model=x"], expect!["--set encoder.model=x: unknown field `encoder`"]);
+        check_generator(
+            GENERATOR,
+            &["encoder.model=x"],
+            expect![
+                "--set encoder.model=x: unknown field `encoder`, expected one of `kind`, `version`, `name`, `seed`, `hardware`, `dataset`, `generator`, `layout`, `adapter`, `optimizer`, `training`, `evaluation`"
+            ],
+        );
     }
 
     #[test]
