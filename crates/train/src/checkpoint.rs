@@ -42,6 +42,13 @@ impl Position {
     pub fn best(&self) -> Option<usize> {
         (0..self.validations.len()).min_by(|&a, &b| self.validations[a].total_cmp(&self.validations[b]))
     }
+
+    /// Returns whether the best validation lies `patience` validations back, so that the run should stop; 0 never does.
+    #[must_use]
+    pub fn is_stale(&self, patience: usize) -> bool {
+        let is_over = |best| self.validations.len() - 1 - best >= patience;
+        patience > 0 && self.best().is_some_and(is_over)
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -315,6 +322,9 @@ mod tests {
     #[test]
     fn the_best_is_the_first_of_the_lowest() {
         let validations = vec![3.0, 1.0, f64::NAN, 1.0];
-        assert_eq!(Position { validations, ..Position::default() }.best(), Some(1));
+        let position = Position { validations, ..Position::default() };
+        assert_eq!(position.best(), Some(1));
+        assert!(position.is_stale(2) && !position.is_stale(3) && !position.is_stale(0));
+        assert!(!Position::default().is_stale(1));
     }
 }

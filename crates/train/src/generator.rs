@@ -20,7 +20,7 @@ use crate::examples::Example;
 use crate::experiment::GeneratorExperiment;
 use crate::fine_tuning::{BatchRule, batch_gradients, mean_nll};
 use crate::gradients::clip_by_global_norm;
-use crate::metrics_log::{self, LogLine, MetricsLog};
+use crate::metrics_log::{self, MetricsLog, StepMetrics};
 use crate::run::{RunDirectory, replace_directory};
 use crate::schedule::Schedule;
 use crate::stage::hash_file;
@@ -43,24 +43,8 @@ pub struct GeneratorLoop<'a> {
     pub interrupter: &'a Interrupter,
 }
 
-/// A line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Line {
-    /// After an optimizer step.
-    Step(StepLine),
-    /// After a validation; step 0 is the model before training.
-    Validation(ValidationLine),
-}
-
-impl LogLine for Line {
-    fn step(&self) -> Option<usize> {
-        match self {
-            Self::Step(line) => Some(line.step),
-            Self::Validation(_) => None,
-        }
-    }
-}
+/// A line of `metrics.jsonl`; the first validation is that of the model before training.
+pub type Line = metrics_log::Line<StepLine, ValidationLine>;
 
 /// What one optimizer step measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +71,12 @@ pub struct StepLine {
     pub tokens_per_second: f64,
     /// Wall time, in seconds.
     pub seconds: f64,
+}
+
+impl StepMetrics for StepLine {
+    fn step(&self) -> usize {
+        self.step
+    }
 }
 
 /// What one validation measured.
@@ -149,7 +139,9 @@ impl GeneratorLoop<'_> {
             tracing::info!("validation after step {step}: loss {:.4}, {:.1} s", line.loss, line.seconds);
             log.write(&Line::Validation(line))?;
             self.save(state)?;
-        } else if self.stops_early(&state.position) || step == schedule.steps_total() {
+        } else if state.position.is_stale(self.experiment.training.early_stopping.patience)
+            || step == schedule.steps_total()
+        {
             return Ok(Advance::Done);
         } else {
             let line = self.step(state, schedule)?;
@@ -262,13 +254,6 @@ impl GeneratorLoop<'_> {
         };
         let is_off_beat = step == schedule.steps_total() && !step.is_multiple_of(every);
         1 + step / every + usize::from(is_off_beat)
-    }
-
-    /// Returns whether the best validation lies so many validations back that the run should stop.
-    fn stops_early(&self, position: &Position) -> bool {
-        let patience = self.experiment.training.early_stopping.patience;
-        let is_over = |best| position.validations.len() - 1 - best >= patience;
-        patience > 0 && position.best().is_some_and(is_over)
     }
 
     /// Returns the state of the newest checkpoint, or that before the first step.

@@ -3,7 +3,7 @@
 use eval::report::{RewardPerplexity, RewardSummary};
 use serde::{Deserialize, Serialize};
 
-use crate::metrics_log::LogLine;
+use crate::metrics_log::{self, StepMetrics};
 use crate::policy::Judged;
 use crate::reward::Score;
 
@@ -95,24 +95,8 @@ fn mean_of(scores: impl Iterator<Item = Score>) -> f64 {
     sum / n
 }
 
-/// One line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Line {
-    /// After an optimizer step.
-    Step(StepLine),
-    /// After an epoch; step 0 is the untrained policy.
-    Validation(ValidationLine),
-}
-
-impl LogLine for Line {
-    fn step(&self) -> Option<usize> {
-        match self {
-            Self::Step(line) => Some(line.step),
-            Self::Validation(_) => None,
-        }
-    }
-}
+/// A line of `metrics.jsonl`; the first validation is that of the untrained policy.
+pub type Line = metrics_log::Line<StepLine, ValidationLine>;
 
 /// What one optimizer step measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,6 +124,12 @@ pub struct StepLine {
     pub tokens_per_second: f64,
     /// Wall time, in seconds.
     pub seconds: f64,
+}
+
+impl StepMetrics for StepLine {
+    fn step(&self) -> usize {
+        self.step
+    }
 }
 
 /// What one validation measured.

@@ -6,10 +6,35 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Position;
+
+/// A line of the log of a run that measures `S` after each step and `V` at each validation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line<S, V> {
+    /// After an optimizer step.
+    Step(S),
+    /// At a validation; the first comes before the first step.
+    Validation(V),
+}
+
+/// What a step measured.
+pub trait StepMetrics {
+    /// Returns the number of steps done, this one included.
+    fn step(&self) -> usize;
+}
+
+impl<S: StepMetrics + Serialize + DeserializeOwned, V: Serialize + DeserializeOwned> LogLine for Line<S, V> {
+    fn step(&self) -> Option<usize> {
+        match self {
+            Self::Step(line) => Some(line.step()),
+            Self::Validation(_) => None,
+        }
+    }
+}
 
 /// A line of the log of one kind of run.
 pub trait LogLine: Serialize + DeserializeOwned {

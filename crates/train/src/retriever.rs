@@ -101,7 +101,9 @@ impl RetrieverLoop<'_> {
         if state.position.validations.len() <= schedule.epoch(step) {
             self.validate(state, schedule, log)?;
             self.save(state)?;
-        } else if self.stops_early(&state.position) || step == schedule.steps_total() {
+        } else if state.position.is_stale(self.experiment.training.early_stopping.patience)
+            || step == schedule.steps_total()
+        {
             return Ok(Advance::Done);
         } else {
             let line = self.step(state, schedule)?;
@@ -252,13 +254,6 @@ impl RetrieverLoop<'_> {
         };
         self.dashboard.validation(&line);
         log.write(&Line::Validation(line))
-    }
-
-    /// Returns whether the best validation lies so many epochs back that the run should stop.
-    fn stops_early(&self, position: &Position) -> bool {
-        let patience = self.experiment.training.early_stopping.patience;
-        let is_over = |best| position.validations.len() - 1 - best >= patience;
-        patience > 0 && position.best().is_some_and(is_over)
     }
 
     fn checkpoint_is_due(&self, steps_done: usize) -> bool {
