@@ -9,7 +9,8 @@
 //!
 //! - Nothing is ever checked out or unpacked: git blobs come from the object store of a bare clone, archive entries are
 //!   read in memory, symbolic links are never followed. The only writes are below the cache and the output directory.
-//! - No code of a source ever runs. The only programs started are `git` and `python3 -m pip download`.
+//! - No code of a source ever runs. The only programs started are `git`, `python3 -m pip download` and `apt-get`, which
+//!   downloads into the cache.
 //! - Bad data never ends a crawl: it is a ledger row with a named reason. A repository that cannot be read at all is an
 //!   error, unless the manifest says `failed_repositories = "skip"`.
 //! - The output is the same bytes for any number of threads.
@@ -52,7 +53,7 @@ pub use open::open;
 
 /// Returns the directory for downloads: `$RETORT_CACHE`, else `$XDG_CACHE_HOME/retort`, else `~/.cache/retort`.
 ///
-/// Below it lie `packages/` (wheels), `models/` (files taken out of wheels), `hub/` (Hugging Face snapshots) and `git/`
+/// Below it lie `packages/` (wheels and source archives), `apt/` (Debian's list of sources), `models/` (files taken out of wheels), `hub/` (Hugging Face snapshots) and `git/`
 /// (bare clones). Everything in it can be deleted and fetched again.
 #[must_use]
 pub fn cache_dir() -> PathBuf {

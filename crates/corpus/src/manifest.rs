@@ -113,7 +113,7 @@ pub enum SplitBy {
 pub struct SourceEntry {
     /// Where the repositories come from.
     pub spec: SourceSpec,
-    /// The pinned sha256 of an archive or a wheel.
+    /// The pinned sha256 of an archive or a package.
     pub sha256: Option<String>,
     /// The license, in place of what the repository states.
     pub license: Option<String>,
@@ -236,10 +236,10 @@ impl SourceTable {
             (_, Some(sha256)) if !digest::is_sha256(sha256.get_ref()) => {
                 return Err(place.error(&sha256.span(), "a sha256 is 64 lower-case hexadecimal digits".to_owned()));
             }
-            (SourceSpec::Package(_), None) => {
-                return Err(at_spec("a package needs the `sha256` of its wheel".to_owned()));
+            (SourceSpec::Package(_) | SourceSpec::DebianSource(_), None) => {
+                return Err(at_spec("a package needs the `sha256` of its wheel or archive".to_owned()));
             }
-            (SourceSpec::Package(_) | SourceSpec::Archive(_), _) | (_, None) => {}
+            (SourceSpec::Package(_) | SourceSpec::DebianSource(_) | SourceSpec::Archive(_), _) | (_, None) => {}
             (_, Some(sha256)) => {
                 return Err(place.error(&sha256.span(), "only packages and archives have a `sha256`".to_owned()));
             }
@@ -326,6 +326,7 @@ mod tests {
             format!("{head}[crawl]\nfile_byte_max = 3\n[[source]]\nspec = 'dir:x'\n"),
             format!("{head}[[source]]\nspec = 'flask==1'\n"),
             format!("{head}[[source]]\nspec = 'pypi:flask==1'\n"),
+            format!("{head}[[source]]\nspec = 'deb:jsoup==1'\n"),
             format!("{head}[[source]]\nspec = 'pypi:flask==1'\nsha256 = 'ABC'\n"),
             format!("{head}[[source]]\nspec = 'dir:x'\nsha256 = '{}'\n", "0".repeat(64)),
             format!("{head}[[source]]\nspec = 'dir:x'\nsplit = 'dev'\n"),
@@ -339,8 +340,9 @@ mod tests {
         expect![[r"
             m.toml:1: this version reads manifests with `version = 1`
             m.toml:4: unknown field `file_byte_max`, expected one of `languages`, `file_bytes_max`, `repository_bytes_max`, `archive_bytes_max`, `entries_max`, `line_chars_max`, `average_line_chars_max`, `error_share_max`, `vendored`, `drop_tests`, `gitignore`, `licenses`, `duplicate_bytes_min`, `failed_repositories`; did you mean `file_bytes_max`?
-            m.toml:4: `flask==1` is not a valid specification: a source starts with dir:, dirs:, git:, archive: or pypi:
-            m.toml:4: a package needs the `sha256` of its wheel
+            m.toml:4: `flask==1` is not a valid specification: a source starts with dir:, dirs:, git:, archive:, pypi: or deb:
+            m.toml:4: a package needs the `sha256` of its wheel or archive
+            m.toml:4: a package needs the `sha256` of its wheel or archive
             m.toml:5: a sha256 is 64 lower-case hexadecimal digits
             m.toml:5: only packages and archives have a `sha256`
             m.toml:5: unknown variant `dev`, expected one of `train`, `validation`, `test`

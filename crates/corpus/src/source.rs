@@ -5,8 +5,9 @@
 //! | `dir:PATH` | the directory as one repository |
 //! | `dirs:PATH` | one repository for each directory in the directory |
 //! | `git:URL[@REVISION]` | the tree of a commit (`https`, or `file` for a `file://` address) |
-//! | `archive:PATH` | a `.zip`, `.whl`, `.jar`, `.tar`, `.tar.gz` or `.tgz` file |
-//! | `pypi:NAME==VERSION` | the wheel of a registry package |
+//! | `archive:PATH` | a `.zip`, `.whl`, `.jar`, `.tar`, `.tar.gz`, `.tgz`, `.tar.xz` or `.txz` file |
+//! | `pypi:NAME==VERSION` | the wheel of a Python package |
+//! | `deb:NAME==VERSION` | upstream's archive of a Debian source package, at upstream's version |
 //!
 //! Every kind hands its entries to one collector, which checks names and sizes before any content is read.
 
@@ -16,6 +17,7 @@ use std::str::FromStr;
 
 use crate::filter::{DropReason, Filters};
 use crate::manifest::{Manifest, SourceEntry};
+use crate::package::Registry;
 use crate::{Error, Result, digest};
 
 mod archive;
@@ -23,7 +25,7 @@ mod collector;
 mod directory;
 mod git;
 mod name;
-mod pypi;
+mod package;
 
 pub(crate) use collector::Collector;
 pub(crate) use name::check as check_name;
@@ -45,8 +47,10 @@ pub enum SourceSpec {
     },
     /// An archive file.
     Archive(PathBuf),
-    /// A registry package.
+    /// A Python package.
     Package(PackageSpec),
+    /// A Debian source package.
+    DebianSource(PackageSpec),
 }
 
 /// A registry package at a version.
@@ -99,7 +103,7 @@ impl FromStr for SourceSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let kinds = "a source starts with dir:, dirs:, git:, archive: or pypi:";
+        let kinds = "a source starts with dir:, dirs:, git:, archive:, pypi: or deb:";
         let (kind, rest) = text.split_once(':').ok_or_else(|| Error::spec(text, kinds))?;
         if rest.is_empty() {
             return Err(Error::spec(text, "nothing follows the colon"));
@@ -110,6 +114,7 @@ impl FromStr for SourceSpec {
             "git" => git::parse(rest),
             "archive" => Ok(Self::Archive(PathBuf::from(rest))),
             "pypi" => rest.parse().map(Self::Package),
+            "deb" => rest.parse().map(Self::DebianSource),
             _ => Err(Error::spec(text, kinds)),
         }
     }
@@ -124,6 +129,7 @@ impl fmt::Display for SourceSpec {
             Self::Git { url, revision: Some(revision) } => write!(formatter, "git:{url}@{revision}"),
             Self::Archive(path) => write!(formatter, "archive:{}", path.display()),
             Self::Package(package) => write!(formatter, "pypi:{package}"),
+            Self::DebianSource(package) => write!(formatter, "deb:{package}"),
         }
     }
 }
@@ -144,7 +150,7 @@ enum Place<'a> {
     NoDirectory { is_symlink: bool },
     Git { url: &'a str, revision: Option<&'a str> },
     Archive(PathBuf),
-    Package(&'a PackageSpec),
+    Package(Registry, &'a PackageSpec),
 }
 
 /// What reading needs to know besides the source.
@@ -214,7 +220,8 @@ pub(crate) fn entry_units<'a>(entry: &'a SourceEntry, base: &Path) -> Result<Vec
         }
         SourceSpec::Git { url, revision } => (git::name(url), Place::Git { url, revision: revision.as_deref() }),
         SourceSpec::Archive(path) => (archive::name(path), Place::Archive(base.join(path))),
-        SourceSpec::Package(package) => (package.normalized_name(), Place::Package(package)),
+        SourceSpec::Package(package) => (package.normalized_name(), Place::Package(Registry::Python, package)),
+        SourceSpec::DebianSource(package) => (package.name.clone(), Place::Package(Registry::Debian, package)),
     };
     let name = entry.name.clone().unwrap_or(name);
     Ok(vec![Unit { name, entry, label: entry.spec.to_string(), place }])
@@ -251,7 +258,7 @@ pub(crate) fn read(unit: &Unit, reading: &Reading) -> Result<RawRepository> {
         Place::NoDirectory { is_symlink } => Ok(no_directory(*is_symlink)),
         Place::Git { url, revision } => git::read(url, *revision, reading),
         Place::Archive(path) => archive::read_pinned(path, unit.entry.sha256.as_deref(), reading.filters),
-        Place::Package(package) => pypi::read(package, unit.entry.sha256.as_deref(), reading),
+        Place::Package(registry, spec) => package::read(*registry, spec, unit.entry.sha256.as_deref(), reading),
     };
     raw.map_err(|source| failed(&unit.label, source))
 }
@@ -277,7 +284,7 @@ pub(crate) fn fingerprint(manifest: &Manifest, base: &Path) -> Result<String> {
                 let hash = digest::sha256_of_file(path).map_err(|error| failed(&unit.label, error))?;
                 hasher.update(hash.as_bytes());
             }
-            Place::NoDirectory { .. } | Place::Git { .. } | Place::Package(_) => {}
+            Place::NoDirectory { .. } | Place::Git { .. } | Place::Package(..) => {}
         }
     }
     Ok(hasher.finalize().to_hex().to_string())
@@ -310,6 +317,7 @@ mod tests {
             "git:file:///data/a@0123456789abcdef0123456789abcdef01234567",
             "archive:a-1.0.tar.gz",
             "pypi:Jinja2==3.1.6",
+            "deb:zxing==3.4.1+ds",
         ] {
             assert_eq!(text.parse::<SourceSpec>().unwrap().to_string(), text);
         }
@@ -319,7 +327,7 @@ mod tests {
     fn wrong_specifications_say_what_would_be_right() {
         let message = |text: &str| text.parse::<SourceSpec>().unwrap_err().to_string();
         expect_test::expect![[r"
-            `flask` is not a valid specification: a source starts with dir:, dirs:, git:, archive: or pypi:
+            `flask` is not a valid specification: a source starts with dir:, dirs:, git:, archive:, pypi: or deb:
             `dir:` is not a valid specification: nothing follows the colon
             `flask>=3` is not a valid specification: a package is written NAME==VERSION, for example flask==3.1.3
             `--index-url==1` is not a valid specification: a package is written NAME==VERSION, for example flask==3.1.3

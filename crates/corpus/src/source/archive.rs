@@ -15,7 +15,7 @@ mod tar;
 mod zip;
 
 /// The name endings of archives, longest first.
-const ENDINGS: [&str; 6] = [".tar.gz", ".tgz", ".tar", ".zip", ".whl", ".jar"];
+const ENDINGS: [&str; 8] = [".tar.gz", ".tar.xz", ".tgz", ".txz", ".tar", ".zip", ".whl", ".jar"];
 
 /// Returns the repository name that an archive's file name gives.
 pub(super) fn name(path: &Path) -> String {
@@ -47,7 +47,8 @@ pub(super) fn read(path: &Path, filters: &Filters) -> Result<RawRepository> {
     let mut notes = Vec::new();
     let name = super::file_name(path);
     match ENDINGS.iter().copied().find(|ending| name.ends_with(ending)) {
-        Some(".tar.gz" | ".tgz") => tar::read_compressed(path, file, filters, &mut collector)?,
+        Some(".tar.gz" | ".tgz") => tar::read_gzip(path, file, filters, &mut collector)?,
+        Some(".tar.xz" | ".txz") => tar::read_xz(path, file, filters, &mut collector)?,
         Some(".tar") => tar::read(path, file, &mut collector)?,
         Some(_) => notes.extend(zip::read(path, file, &mut collector)?),
         None => return Err(Error::archive(path, format!("its name ends in none of {}", ENDINGS.join(" ")))),

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use lzma_rust2::{XzOptions, XzWriter};
 use tar::{EntryType, Header};
 use zip::write::SimpleFileOptions;
 
@@ -33,6 +34,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+fn xz(bytes: &[u8], options: XzOptions) -> Vec<u8> {
+    let mut writer = XzWriter::new(Vec::new(), options).unwrap();
+    writer.write_all(bytes).unwrap();
+    writer.finish().unwrap()
 }
 
 #[test]
@@ -138,6 +145,36 @@ fn a_compressed_archive_without_its_checksum_is_refused_and_padding_is_not() {
         let message = chain(&place.crawl(&format!("archive:{name}.tar.gz")).unwrap_err());
         assert!(message.contains("cannot read the archive"), "{message}");
     }
+}
+
+#[test]
+fn an_xz_archive_is_read_and_refused_if_it_is_damaged_or_asks_for_too_much() {
+    let place = Place::new();
+    let mut tar = tar::Builder::new(Vec::new());
+    append(&mut tar, EntryType::Regular, b"r-1.0/a.py", A.as_bytes());
+    append(&mut tar, EntryType::Regular, b"r-1.0/b.py", B.as_bytes());
+    let tar = tar.into_inner().unwrap();
+    let whole = xz(&tar, XzOptions::with_preset(6));
+    let mut greedy = XzOptions::with_preset(0);
+    greedy.lzma_options.dict_size = 1 << 30;
+    let mut wrong = whole.clone();
+    wrong[whole.len() / 2] ^= 1;
+    fs::write(place.data("r-1.0.tar.xz"), &whole).unwrap();
+    fs::write(place.data("padded.txz"), [&whole[..], &[0; 8]].concat()).unwrap();
+    fs::write(place.data("cut.tar.xz"), &whole[..whole.len() - 4]).unwrap();
+    fs::write(place.data("wrong.tar.xz"), wrong).unwrap();
+    fs::write(place.data("greedy.tar.xz"), xz(&tar, greedy)).unwrap();
+    fs::write(place.data("no.tar.xz"), &tar).unwrap();
+    let corpus = place.crawl("archive:r-1.0.tar.xz").unwrap();
+    let paths: Vec<&str> = corpus.repositories[0].repository.files().iter().map(|file| file.path.as_str()).collect();
+    assert_eq!((corpus.repositories[0].repository.name.as_str(), paths), ("r-1.0", vec!["a.py", "b.py"]));
+    assert_eq!(place.crawl("archive:padded.txz").unwrap().repositories[0].repository.files().len(), 2);
+    for name in ["cut", "wrong", "greedy", "no"] {
+        let message = chain(&place.crawl(&format!("archive:{name}.tar.xz")).unwrap_err());
+        assert!(message.contains("cannot read the archive"), "{message}");
+    }
+    let message = chain(&place.crawl("[crawl]\narchive_bytes_max = 2000\narchive:r-1.0.tar.xz").unwrap_err());
+    assert!(message.contains("it expands to more than 2000 bytes"), "{message}");
 }
 
 #[test]

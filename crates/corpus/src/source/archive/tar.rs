@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use lzma_rust2::XzReader;
 use tar::{Archive, Entry, EntryType, PaxExtensions};
 
 use super::gzip::Members;
@@ -17,10 +18,18 @@ use crate::{Error, Result};
 /// The longest extension record looked at, in bytes.
 const EXTENSION_BYTES_MAX: u64 = 64 * 1024;
 
+/// The most memory that the decoder of an xz archive may ask for, in KiB: four times what the strongest preset needs.
+const XZ_KIBIBYTES_MAX: u32 = 256 * 1024;
+
 /// Reads a gzip-compressed archive, which may expand to no more than the filters allow.
-pub(super) fn read_compressed(path: &Path, file: File, filters: &Filters, collector: &mut Collector) -> Result<()> {
-    let limit = filters.archive_bytes_max;
-    read(path, Bounded { inner: Members::new(BufReader::new(file)), left: limit, limit }, collector)
+pub(super) fn read_gzip(path: &Path, file: File, filters: &Filters, collector: &mut Collector) -> Result<()> {
+    read(path, bounded(Members::new(BufReader::new(file)), filters), collector)
+}
+
+/// Reads an xz-compressed archive, which may expand to no more than the filters allow.
+pub(super) fn read_xz(path: &Path, file: File, filters: &Filters, collector: &mut Collector) -> Result<()> {
+    let decoder = XzReader::new_mem_limit(BufReader::new(file), true, XZ_KIBIBYTES_MAX);
+    read(path, bounded(decoder, filters), collector)
 }
 
 /// Hands every entry to the collector, and reads on to the end, where a compressed archive has its checksum.
@@ -118,6 +127,11 @@ fn long_name(record: &[u8]) -> Vec<u8> {
 
 fn decimal(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn bounded<R: Read>(inner: R, filters: &Filters) -> Bounded<R> {
+    let limit = filters.archive_bytes_max;
+    Bounded { inner, left: limit, limit }
 }
 
 /// A reader that fails beyond a limit.
