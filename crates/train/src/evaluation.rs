@@ -1,29 +1,49 @@
 //! Held-out evaluation: every arm on the same samples, with the same generator and the same prompts.
+//!
+//! Each arm's first choice is also judged by the evaluator, alone in its prompt, as in training: what the policy is worth
+//! by the measure that taught it, without the luck of decoding.
+
+mod arm;
+mod choices;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use eval::report::{Prediction, ShownCandidate};
 use inference::complete::{Completer, Completion, CompletionRequest};
 use inference::greedy::Stop;
 use inference::perplexity::{WeightRule, WeightedTarget, mean_nll, weighted_nll};
-use inference::prompt::Shown;
-use inference::strategies::{Arm, Ranked, Strategy};
+use inference::prompt::{self, Shown};
+use inference::strategies::{Chosen, Ranked};
 use models::encoder::Encoder;
 use models::{Decoder, Workers};
 use repo::candidates::Candidate;
 
-use crate::evaluator::Interrupted;
-use crate::experiment::RetrieverExperiment;
+pub use arm::{Arm, TRAINED, UNTRAINED};
+use choices::Chooser;
+
+use crate::answers::{Answer, AnswerStore};
+use crate::evaluator::{Evaluator, Interrupted};
+use crate::experiment::{RetrieverExperiment, StopName};
 use crate::policy;
 use crate::progress::Progress;
+use crate::reward::Score;
 use crate::task::Task;
-
-/// The arms that an experiment can compare.
-pub const ARMS: [&str; 4] = ["none", "bm25", "untrained", "trained"];
 
 /// Lines of the left context that a report shows.
 const TAIL_LINES: usize = 12;
-/// Samples completed between two looks at the interrupter.
-const CHUNK: usize = 4;
+/// Samples completed between two looks at the interrupter; their candidates share encoding batches.
+const CHUNK: usize = 8;
+
+impl Answer for Prediction {
+    fn sample(&self) -> &str {
+        &self.sample
+    }
+
+    fn arm(&self) -> &str {
+        &self.arm
+    }
+}
 
 /// What an evaluation works with.
 pub struct Evaluation<'a> {
@@ -31,67 +51,139 @@ pub struct Evaluation<'a> {
     pub experiment: &'a RetrieverExperiment,
     /// The language model that completes.
     pub generator: &'a Decoder,
-    /// The encoder before training.
-    pub untrained: &'a Encoder,
-    /// The encoder after training.
-    pub trained: &'a Encoder,
+    /// The dense retrievers by name.
+    pub retrievers: &'a BTreeMap<String, Encoder>,
+    /// The frozen language model that judges choices.
+    pub evaluator: Evaluator<'a>,
     /// Threads.
     pub workers: &'a Workers,
     /// Set by SIGTERM and SIGINT.
     pub interrupter: &'a burn::train::Interrupter,
 }
 
+/// What an arm is to make of a task.
+struct Question {
+    arm: usize,
+    task: usize,
+    chosen: Chosen,
+}
+
 impl Evaluation<'_> {
-    /// Completes every task under every arm, and measures.
+    /// Completes every task under every arm, and measures; what is in an arm's store already is not done again.
+    ///
+    /// `stores` are those of the arms, in their order.
     ///
     /// # Errors
     ///
-    /// Returns [`Interrupted`] after a signal, or an error if the generator's context is too short.
-    pub fn run(&self, tasks: &[Task]) -> anyhow::Result<Vec<Prediction>> {
-        let arms = &self.experiment.evaluation.arms;
+    /// Returns [`Interrupted`] after a signal, or an error if the generator's context is too short or an answer cannot
+    /// be kept.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is not one store for each arm.
+    pub fn run(
+        mut self,
+        arms: &[Arm],
+        mut stores: Vec<AnswerStore<Prediction>>,
+        tasks: &[Task],
+    ) -> anyhow::Result<Vec<Prediction>> {
+        assert_eq!(arms.len(), stores.len(), "every arm has a store");
         let progress = Progress::new("evaluating", arms.len() * tasks.len(), "completions");
-        let mut predictions = Vec::new();
-        for arm in arms {
-            let completer = self.completer(arm);
-            for tasks in tasks.chunks(CHUNK) {
-                if self.interrupter.should_stop() {
-                    return Err(Interrupted.into());
-                }
-                predictions.extend(self.complete(arm, &completer, tasks)?);
-                progress.add(tasks.len());
+        let names: Vec<String> = arms.iter().map(Arm::to_string).collect();
+        let done: Vec<BTreeSet<String>> = stores.iter().zip(&names).map(|(store, name)| store.samples(name)).collect();
+        for tasks in tasks.chunks(CHUNK) {
+            let is_missing = |arm: usize, task: &Task| !done[arm].contains(&task.sample.id);
+            let questions = self.choose(arms, tasks, is_missing)?;
+            progress.add(arms.len() * tasks.len() - questions.len());
+            for prediction in self.answer(&names, tasks, &questions)? {
+                let arm = names.iter().position(|name| *name == prediction.arm).context("an arm has a name")?;
+                stores[arm].add(prediction)?;
+                progress.add(1);
             }
         }
-        Ok(predictions)
+        let samples: Vec<String> = tasks.iter().map(|task| task.sample.id.clone()).collect();
+        Ok(stores.into_iter().flat_map(|store| store.finish(&names, &samples)).collect())
     }
 
-    fn completer(&self, arm: &str) -> Completer<'_> {
-        let experiment = self.experiment;
-        let strategy = match arm {
-            "bm25" => {
-                let arm = Arm::Bm25 { k: experiment.evaluation.bm25_top_k };
-                Strategy { arm, ..policy::base_strategy(experiment) }
+    /// Lets each arm choose that misses any of these tasks, always for all of them, so that an interruption changes
+    /// nothing about what is encoded together.
+    fn choose(
+        &mut self,
+        arms: &[Arm],
+        tasks: &[Task],
+        is_missing: impl Fn(usize, &Task) -> bool,
+    ) -> anyhow::Result<Vec<Question>> {
+        let mut chooser = Chooser::new(self.experiment, self.retrievers, self.workers, tasks);
+        let mut questions = Vec::new();
+        for (arm, kind) in arms.iter().enumerate() {
+            if !tasks.iter().any(|task| is_missing(arm, task)) {
+                continue;
             }
-            "untrained" => policy::strategy(experiment, self.untrained, self.workers),
-            "trained" => policy::strategy(experiment, self.trained, self.workers),
-            _ => policy::base_strategy(experiment),
-        };
-        let evaluation = &experiment.evaluation;
+            if self.interrupter.should_stop() {
+                return Err(Interrupted.into());
+            }
+            let chosen = chooser.choose(kind, &mut self.evaluator)?.into_iter().enumerate();
+            let missing = chosen.filter(|(task, _)| is_missing(arm, &tasks[*task]));
+            questions.extend(missing.map(|(task, chosen)| Question { arm, task, chosen }));
+        }
+        Ok(questions)
+    }
+
+    /// Completes and measures; equal prompts of one task are completed once.
+    fn answer(&mut self, names: &[String], tasks: &[Task], questions: &[Question]) -> anyhow::Result<Vec<Prediction>> {
+        let first_choices = self.first_choices(tasks, questions)?;
+        let completer = self.completer();
+        let targets: Vec<WeightedTarget> = tasks.iter().map(|task| self.target(task)).collect();
+        let tokenizer = self.generator.tokenizer();
+        let prompts = self.workers.map(questions.iter().collect(), |_, question| {
+            prompt::build(tokenizer, &completer.prompt, tasks[question.task].cursor(), &question.chosen.kept())
+        });
+        let mut distinct = BTreeMap::new();
+        for (index, (question, prompt)) in questions.iter().zip(&prompts).enumerate() {
+            distinct.entry((question.task, &prompt.tokens)).or_insert(index);
+        }
+        let written: Vec<usize> = distinct.values().copied().collect();
+        let requests: Vec<CompletionRequest> = written
+            .iter()
+            .map(|&index| self.request(&tasks[questions[index].task], &targets[questions[index].task]))
+            .collect();
+        let chosen = written.iter().map(|&index| questions[index].chosen.clone()).collect();
+        if self.interrupter.should_stop() {
+            return Err(Interrupted.into());
+        }
+        let completions = completer.write(&requests, chosen, &|_| {});
+        let completions = completions.context("the evaluation's prompts do not fit")?;
+        let by_index: BTreeMap<usize, Completion> = written.into_iter().zip(completions).collect();
+        let rows = questions.iter().zip(prompts.iter()).zip(first_choices).collect();
+        Ok(self.workers.map(rows, |_, ((question, prompt), first_choice): ((&Question, &prompt::Prompt), Score)| {
+            let written = &by_index[&distinct[&(question.task, &prompt.tokens)]];
+            let (chosen, prompt) = (question.chosen.clone(), prompt.clone());
+            let completion = Completion { chosen, prompt, ..written.clone() };
+            let (arm, task) = (&names[question.arm], &tasks[question.task]);
+            self.prediction(arm, task, &targets[question.task], &completion, first_choice)
+        }))
+    }
+
+    /// Returns what the first choice of each question is worth to the evaluator; no choice is no candidate.
+    fn first_choices(&mut self, tasks: &[Task], questions: &[Question]) -> anyhow::Result<Vec<Score>> {
+        let stop = Candidate::Stop;
+        let first = |question: &Question| question.chosen.ranked.first().map(|ranked| ranked.candidate.clone());
+        let first: Vec<Candidate> = questions.iter().map(|question| first(question).unwrap_or(stop.clone())).collect();
+        let candidates: Vec<Vec<&Candidate>> = first.iter().map(|candidate| vec![candidate]).collect();
+        let asked: Vec<&Task> = questions.iter().map(|question| &tasks[question.task]).collect();
+        let scores = self.evaluator.score_alone(&asked, &candidates)?;
+        Ok(scores.into_iter().map(|scores| scores[0]).collect())
+    }
+
+    fn completer(&self) -> Completer<'_> {
+        let evaluation = &self.experiment.evaluation;
         Completer {
             decoder: self.generator,
             workers: self.workers,
-            strategy,
+            strategy: policy::base_strategy(self.experiment),
             prompt: evaluation.prompt.rule(self.generator),
             tokens_max: evaluation.generation_tokens_max,
-            stop: Stop::Never,
         }
-    }
-
-    fn complete(&self, arm: &str, completer: &Completer, tasks: &[Task]) -> anyhow::Result<Vec<Prediction>> {
-        let targets: Vec<WeightedTarget> = tasks.iter().map(|task| self.target(task)).collect();
-        let requests: Vec<CompletionRequest> = tasks.iter().zip(&targets).map(request).collect();
-        let completions = completer.complete(&requests, &|_| {}).context("the evaluation's prompts do not fit")?;
-        let rows = tasks.iter().zip(&targets).zip(&completions).collect();
-        Ok(self.workers.map(rows, |_, ((task, target), completion)| self.prediction(arm, task, target, completion)))
     }
 
     fn target(&self, task: &Task) -> WeightedTarget {
@@ -102,11 +194,34 @@ impl Evaluation<'_> {
         WeightedTarget::new(self.generator.tokenizer(), seam, &sample.target, sample.language, tokens_max, &rule)
     }
 
-    fn prediction(&self, arm: &str, task: &Task, target: &WeightedTarget, completion: &Completion) -> Prediction {
+    fn request<'t>(&self, task: &'t Task, target: &'t WeightedTarget) -> CompletionRequest<'t> {
+        let stop = match self.experiment.evaluation.stop {
+            StopName::Never => Stop::Never,
+            StopName::TargetLines => {
+                let lines = task.sample.target.lines().filter(|line| !line.trim().is_empty()).count();
+                Stop::Lines(lines.max(1))
+            }
+        };
+        CompletionRequest { cursor: task.cursor(), candidates: &task.candidates, stop, target: Some(target) }
+    }
+
+    fn prediction(
+        &self,
+        arm: &str,
+        task: &Task,
+        target: &WeightedTarget,
+        completion: &Completion,
+        first_choice: Score,
+    ) -> Prediction {
         let sample = &task.sample;
         let nll = &completion.target_nll;
         let variant = self.experiment.reward.formula.into();
-        let likelihoods = [("nll", mean_nll(nll)), ("weighted_nll", weighted_nll(nll, &target.weights, variant))];
+        let likelihoods = [
+            ("nll", mean_nll(nll)),
+            ("weighted_nll", weighted_nll(nll, &target.weights, variant)),
+            ("first_choice_nll", first_choice.nll),
+            ("first_choice_weighted_nll", first_choice.weighted_nll),
+        ];
         let scores = eval::metrics::score(&sample.left_context, &completion.text, &sample.target, sample.language);
         let metrics = scores.into_iter().chain(likelihoods).map(|(name, value)| (name.to_owned(), value)).collect();
         Prediction {
@@ -123,10 +238,6 @@ impl Evaluation<'_> {
             metrics,
         }
     }
-}
-
-fn request<'a>((task, target): (&'a Task, &'a WeightedTarget)) -> CompletionRequest<'a> {
-    CompletionRequest { cursor: task.cursor(), candidates: &task.candidates, target: Some(target) }
 }
 
 /// Returns everything the arm ranked, best first, with what became of it.

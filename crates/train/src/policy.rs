@@ -23,6 +23,12 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Returns the candidates' similarities to the query, in their order.
+    #[must_use]
+    pub fn similarities(&self) -> Vec<f32> {
+        self.chosen.ranked.iter().map(|ranked| ranked.similarity).collect()
+    }
+
     /// Returns the index of the policy's first choice: the highest similarity, the stop candidate's included.
     #[must_use]
     pub fn first_choice(&self) -> Option<usize> {
