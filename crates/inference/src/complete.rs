@@ -194,8 +194,12 @@ mod tests {
     use repo::candidates::SplitVariant;
     use repo::language::Language;
 
-    const CURSOR: Cursor<'_> =
-        Cursor { path: "app/main.py", language: Language::Python, left_context: "import config\n\nvalue = config.re" };
+    const CURSOR: Cursor<'_> = Cursor {
+        path: "app/main.py",
+        language: Language::Python,
+        left_context: "import config\n\nvalue = config.re",
+        right_context: "",
+    };
 
     fn rule() -> PromptRule {
         PromptRule { cross_tokens_max: 48, context_tokens_max: 112, ..PromptRule::default() }

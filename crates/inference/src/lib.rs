@@ -26,6 +26,7 @@ pub mod retriever;
 
 pub mod strategies;
 
+pub mod infill;
 pub mod prompt;
 pub mod seam;
 

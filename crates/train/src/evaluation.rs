@@ -132,7 +132,7 @@ impl Evaluation<'_> {
     /// Completes and measures; equal prompts of one task are completed once.
     fn answer(&mut self, names: &[String], tasks: &[Task], questions: &[Question]) -> anyhow::Result<Vec<Prediction>> {
         let first_choices = self.first_choices(tasks, questions)?;
-        let completer = self.completer();
+        let completer = self.completer()?;
         let targets: Vec<WeightedTarget> = tasks.iter().map(|task| self.target(task)).collect();
         let tokenizer = self.generator.tokenizer();
         let prompts = self.workers.map(questions.iter().collect(), |_, question| {
@@ -175,15 +175,15 @@ impl Evaluation<'_> {
         Ok(scores.into_iter().map(|scores| scores[0]).collect())
     }
 
-    fn completer(&self) -> Completer<'_> {
+    fn completer(&self) -> anyhow::Result<Completer<'_>> {
         let evaluation = &self.experiment.evaluation;
-        Completer {
+        Ok(Completer {
             decoder: self.generator,
             workers: self.workers,
             strategy: policy::base_strategy(self.experiment),
-            prompt: evaluation.prompt.rule(self.generator),
+            prompt: evaluation.prompt.rule(self.generator)?,
             tokens_max: evaluation.generation_tokens_max,
-        }
+        })
     }
 
     fn target(&self, task: &Task) -> WeightedTarget {

@@ -18,7 +18,13 @@ impl Task {
     /// Returns where the completion is wanted.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor { path: &self.sample.path, language: self.sample.language, left_context: &self.sample.left_context }
+        let sample = &self.sample;
+        Cursor {
+            path: &sample.path,
+            language: sample.language,
+            left_context: &sample.left_context,
+            right_context: &sample.right_context,
+        }
     }
 
     /// Returns the task as a question to a retriever.

@@ -52,6 +52,7 @@ impl Default for EvaluationConfig {
                 context_tokens_max: 2048,
                 variant: Variant::Paper,
                 seam: SeamName::Kept,
+                right_tokens_max: 0,
             },
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use anyhow::Context;
+use inference::infill::{Infill, InfillTokens};
 use serde::{Deserialize, Serialize};
 
 /// Which of two published readings applies where a paper and its released code differ.
@@ -251,6 +253,8 @@ pub struct PromptConfig {
     pub variant: Variant,
     /// White space at the end of the left context: `kept` in the prompt as published, or `moved` to what follows.
     pub seam: SeamName,
+    /// Tokens of the code after the target, for models that fill in the middle; the published prompt shows none.
+    pub right_tokens_max: usize,
 }
 
 /// What becomes of white space at the end of a left context.
@@ -275,21 +279,35 @@ impl From<SeamName> for inference::Seam {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { cross_tokens_max: 512, context_tokens_max: 1024, variant: Variant::Paper, seam: SeamName::Kept }
+        Self {
+            cross_tokens_max: 512,
+            context_tokens_max: 1024,
+            variant: Variant::Paper,
+            seam: SeamName::Kept,
+            right_tokens_max: 0,
+        }
     }
 }
 
 impl PromptConfig {
-    /// Returns the rule for the prompts of a decoder; its tokenizer says which token begins them.
-    #[must_use]
-    pub fn rule(&self, decoder: &models::Decoder) -> inference::prompt::PromptRule {
-        inference::prompt::PromptRule {
+    /// Returns the rule for the prompts of a decoder; its tokenizer says which tokens stand around the parts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the right context is to be shown to a model that has no tokens for it.
+    pub fn rule(&self, decoder: &models::Decoder) -> anyhow::Result<inference::prompt::PromptRule> {
+        let tokenizer = decoder.tokenizer();
+        let infill = (self.right_tokens_max > 0)
+            .then(|| InfillTokens::find(tokenizer).context("`right_tokens_max` needs a model that fills in the middle"))
+            .transpose()?;
+        Ok(inference::prompt::PromptRule {
             cross_tokens_max: self.cross_tokens_max,
             context_tokens_max: self.context_tokens_max,
-            begin_token: decoder.tokenizer().begin(),
+            begin_token: tokenizer.begin(),
             seam: self.seam.into(),
+            infill: infill.map(|tokens| Infill { tokens, right_tokens_max: self.right_tokens_max }),
             variant: self.variant.into(),
             ..inference::prompt::PromptRule::default()
-        }
+        })
     }
 }

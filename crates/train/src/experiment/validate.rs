@@ -144,8 +144,10 @@ pub(super) fn model(key: &str, name: &str) -> Result<(), Problem> {
 fn prompt(section: &str, prompt: &PromptConfig) -> Result<(), Problem> {
     require(
         &format!("{section}.context_tokens_max"),
-        prompt.context_tokens_max >= prompt.cross_tokens_max + 32,
-        format!("must leave at least 32 tokens beside {section}.cross_tokens_max for the left context"),
+        prompt.context_tokens_max >= prompt.cross_tokens_max.saturating_add(prompt.right_tokens_max).saturating_add(32),
+        format!(
+            "must leave at least 32 tokens beside {section}.cross_tokens_max and {section}.right_tokens_max for the left context"
+        ),
     )
 }
 

@@ -121,7 +121,7 @@ pub(super) fn evaluator<'a>(
     Ok(Evaluator::new(
         decoder,
         models.evaluator.fingerprint.clone(),
-        experiment.prompt.rule(decoder),
+        experiment.prompt.rule(decoder)?,
         &experiment.reward,
         workers,
         options.interrupter,
