@@ -11,7 +11,7 @@ use repo::candidates::Candidate;
 use repo::language::Language;
 
 use crate::{Cursor, Seam, Variant};
-use tail::last_tokens;
+pub(crate) use tail::last_tokens;
 
 /// Tokens that the left context leaves free, as in the released code.
 const SPARE_TOKENS: usize = 10;

@@ -57,7 +57,8 @@ impl Place {
     fn crawl_until(&self, manifest: &str, threads: usize, should_stop: &(dyn Fn() -> bool + Sync)) -> Result<Corpus> {
         let mut text = String::from("version = 1\nname = 'test'\n");
         for line in manifest.lines().map(str::trim) {
-            let is_source = ["dir:", "dirs:", "git:", "archive:", "pypi:", "deb:"].iter().any(|kind| line.starts_with(kind));
+            let is_source =
+                ["dir:", "dirs:", "git:", "archive:", "pypi:", "deb:"].iter().any(|kind| line.starts_with(kind));
             let written = if is_source { format!("[[source]]\nspec = '{line}'\n") } else { format!("{line}\n") };
             text.push_str(&written);
         }
