@@ -116,10 +116,30 @@ impl Completer<'_> {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Vec<Completion>> {
         assert_eq!(requests.len(), chosen.len(), "every request has its candidates");
-        self.check_context(requests)?;
         let prompts = self.workers.map(requests.iter().zip(&chosen).collect(), |_, (request, chosen)| {
             prompt::build(self.decoder.tokenizer(), &self.prompt, request.cursor, &chosen.kept())
         });
+        self.write_after(requests, chosen, prompts, progress)
+    }
+
+    /// Completes cursors whose prompts have been built.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the generator's context is too short for a full prompt with its completion or target.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are not as many lists of candidates and prompts as requests.
+    pub fn write_after(
+        &self,
+        requests: &[CompletionRequest<'_>],
+        chosen: Vec<Chosen>,
+        prompts: Vec<Prompt>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Vec<Completion>> {
+        assert!(requests.len() == chosen.len() && chosen.len() == prompts.len(), "every request has its prompt");
+        self.check_context(requests)?;
         let lengths: Vec<usize> = prompts.iter().map(|prompt| prompt.tokens.len()).collect();
         let seam = SeamTokens::new(self.decoder.tokenizer());
         let written = batches::run(self.workers, &lengths, 0, progress, |batch| {

@@ -6,6 +6,12 @@ use models::tokenizer::Tokenizer;
 use models::{Decoder, DeviceSpec, RowInit, device, random_model};
 use repo::candidates::{Candidate, CodeCandidate};
 use repo::language::Language;
+use repo::source::SourceFile;
+
+/// Returns a Python file.
+pub(crate) fn file(path: &str, text: &str) -> SourceFile {
+    SourceFile { path: path.to_owned(), language: Language::Python, text: text.to_owned() }
+}
 
 /// Returns a tiny random decoder.
 pub(crate) fn decoder() -> Decoder {

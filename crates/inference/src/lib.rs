@@ -4,6 +4,8 @@
 //! left context -> query -> bm25 -> retriever (stop candidate) -> prompt -> greedy
 //!                                                                       \-> score -> perplexity
 //!
+//! left context, what was written -> windows (jaccard or retriever) -> repocoder's prompt -> greedy -> once more
+//!
 //! a function's header -> layout -> decode: the model asks at `<COMP>` -> tool -> trie -> the model chooses
 //! ```
 //!
@@ -11,7 +13,7 @@
 //! is served. Nothing here does I/O, holds a loss or an optimizer, or computes gradients: a model comes in loaded, and
 //! the same repository, cursor and weights give the same completion for any number of workers.
 //!
-//! Where `RLCoder`'s paper and its released code give different numbers, [`Variant`] says which runs.
+//! Where the paper of `RLCoder` or `RepoCoder` and its released code give different numbers, [`Variant`] says which runs.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -26,6 +28,9 @@ pub mod retriever;
 
 pub mod strategies;
 
+pub mod jaccard;
+pub mod windows;
+
 pub mod infill;
 pub mod prompt;
 pub mod seam;
@@ -35,6 +40,8 @@ pub mod score;
 
 pub mod complete;
 pub mod greedy;
+
+pub mod repocoder;
 
 pub mod layout;
 

@@ -12,7 +12,7 @@ use repo::language::Language;
 
 use crate::infill::Infill;
 use crate::{Cursor, Seam, Variant};
-use tail::last_tokens;
+pub(crate) use tail::last_tokens;
 
 /// Tokens that the left context leaves free, as in the released code.
 const SPARE_TOKENS: usize = 10;

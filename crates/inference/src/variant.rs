@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::{Error, Result};
 
-/// Which definition of a computation runs where `RLCoder`'s paper and its released code give different numbers.
+/// Which definition of a computation runs where a paper and its released code give different
+/// numbers.
 ///
 /// Parsed from and displayed as `paper` and `released`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -5,6 +5,7 @@
 
 mod arm;
 mod choices;
+mod iterate;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,7 @@ use repo::candidates::Candidate;
 
 pub use arm::{Arm, TRAINED, UNTRAINED};
 use choices::Chooser;
+use iterate::{Iterated, Iterations};
 
 use crate::answers::{Answer, AnswerStore};
 use crate::evaluator::{Evaluator, Interrupted};
@@ -46,6 +48,7 @@ impl Answer for Prediction {
 }
 
 /// What an evaluation works with.
+#[derive(Clone, Copy)]
 pub struct Evaluation<'a> {
     /// The experiment.
     pub experiment: &'a RetrieverExperiment,
@@ -53,25 +56,25 @@ pub struct Evaluation<'a> {
     pub generator: &'a Decoder,
     /// The dense retrievers by name.
     pub retrievers: &'a BTreeMap<String, Encoder>,
-    /// The frozen language model that judges choices.
-    pub evaluator: Evaluator<'a>,
     /// Threads.
     pub workers: &'a Workers,
     /// Set by SIGTERM and SIGINT.
     pub interrupter: &'a burn::train::Interrupter,
 }
 
-/// What an arm is to make of a task.
-struct Question {
+/// What an arm made of a task so far.
+struct Draft {
     arm: usize,
     task: usize,
     chosen: Chosen,
+    /// The completion of an arm that writes while it chooses.
+    written: Option<Iterated>,
 }
 
-impl Evaluation<'_> {
+impl<'a> Evaluation<'a> {
     /// Completes every task under every arm, and measures; what is in an arm's store already is not done again.
     ///
-    /// `stores` are those of the arms, in their order.
+    /// `evaluator` judges what is chosen; `stores` are those of the arms, in their order.
     ///
     /// # Errors
     ///
@@ -82,21 +85,23 @@ impl Evaluation<'_> {
     ///
     /// Panics if there is not one store for each arm.
     pub fn run(
-        mut self,
-        arms: &[Arm],
+        &self,
+        evaluator: &mut Evaluator,
+        arms: &'a [Arm],
         mut stores: Vec<AnswerStore<Prediction>>,
-        tasks: &[Task],
+        tasks: &'a [Task],
     ) -> anyhow::Result<Vec<Prediction>> {
         assert_eq!(arms.len(), stores.len(), "every arm has a store");
         let progress = Progress::new("evaluating", arms.len() * tasks.len(), "completions");
         let names: Vec<String> = arms.iter().map(Arm::to_string).collect();
         let done: Vec<BTreeSet<String>> = stores.iter().zip(&names).map(|(store, name)| store.samples(name)).collect();
-        for tasks in tasks.chunks(CHUNK) {
+        let targets: Vec<WeightedTarget> = tasks.iter().map(|task| self.target(task)).collect();
+        let mut iterations = Iterations::new(self.experiment, self.generator, self.retrievers, self.workers);
+        for (tasks, targets) in tasks.chunks(CHUNK).zip(targets.chunks(CHUNK)) {
             let is_missing = |arm: usize, task: &Task| !done[arm].contains(&task.sample.id);
-            let questions = self.choose(arms, tasks, is_missing)?;
-            progress.add(arms.len() * tasks.len() - questions.len());
-            for prediction in self.answer(&names, tasks, &questions)? {
-                let arm = names.iter().position(|name| *name == prediction.arm).context("an arm has a name")?;
+            let drafts = self.draft(evaluator, &mut iterations, arms, (tasks, targets), is_missing)?;
+            progress.add(arms.len() * tasks.len() - drafts.len());
+            for (arm, prediction) in self.finish(evaluator, &names, (tasks, targets), drafts)? {
                 stores[arm].add(prediction)?;
                 progress.add(1);
             }
@@ -107,14 +112,17 @@ impl Evaluation<'_> {
 
     /// Lets each arm choose that misses any of these tasks, always for all of them, so that an interruption changes
     /// nothing about what is encoded together.
-    fn choose(
-        &mut self,
-        arms: &[Arm],
-        tasks: &[Task],
+    fn draft(
+        &self,
+        evaluator: &mut Evaluator,
+        iterations: &mut Iterations<'a>,
+        arms: &'a [Arm],
+        (tasks, targets): (&'a [Task], &[WeightedTarget]),
         is_missing: impl Fn(usize, &Task) -> bool,
-    ) -> anyhow::Result<Vec<Question>> {
+    ) -> anyhow::Result<Vec<Draft>> {
+        let completer = self.completer()?;
         let mut chooser = Chooser::new(self.experiment, self.retrievers, self.workers, tasks);
-        let mut questions = Vec::new();
+        let mut drafts = Vec::new();
         for (arm, kind) in arms.iter().enumerate() {
             if !tasks.iter().any(|task| is_missing(arm, task)) {
                 continue;
@@ -122,60 +130,80 @@ impl Evaluation<'_> {
             if self.interrupter.should_stop() {
                 return Err(Interrupted.into());
             }
-            let chosen = chooser.choose(kind, &mut self.evaluator)?.into_iter().enumerate();
-            let missing = chosen.filter(|(task, _)| is_missing(arm, &tasks[*task]));
-            questions.extend(missing.map(|(task, chosen)| Question { arm, task, chosen }));
+            let requests = tasks.iter().zip(targets).map(|(task, target)| (task, self.request(task, target)));
+            let answers: Vec<(Chosen, Option<Iterated>)> = if kind.iterates() {
+                let iterated = iterations.complete(kind, &completer, &requests.collect::<Vec<_>>())?;
+                iterated.into_iter().map(|written| (written.completion.chosen.clone(), Some(written))).collect()
+            } else {
+                chooser.choose(kind, evaluator)?.into_iter().map(|chosen| (chosen, None)).collect()
+            };
+            let missing = answers.into_iter().enumerate().filter(|(task, _)| is_missing(arm, &tasks[*task]));
+            drafts.extend(missing.map(|(task, (chosen, written))| Draft { arm, task, chosen, written }));
         }
-        Ok(questions)
+        Ok(drafts)
     }
 
-    /// Completes and measures; equal prompts of one task are completed once.
-    fn answer(&mut self, names: &[String], tasks: &[Task], questions: &[Question]) -> anyhow::Result<Vec<Prediction>> {
-        let first_choices = self.first_choices(tasks, questions)?;
-        let completer = self.completer()?;
-        let targets: Vec<WeightedTarget> = tasks.iter().map(|task| self.target(task)).collect();
-        let tokenizer = self.generator.tokenizer();
-        let prompts = self.workers.map(questions.iter().collect(), |_, question| {
-            prompt::build(tokenizer, &completer.prompt, tasks[question.task].cursor(), &question.chosen.kept())
-        });
-        let mut distinct = BTreeMap::new();
-        for (index, (question, prompt)) in questions.iter().zip(&prompts).enumerate() {
-            distinct.entry((question.task, &prompt.tokens)).or_insert(index);
-        }
-        let written: Vec<usize> = distinct.values().copied().collect();
-        let requests: Vec<CompletionRequest> = written
-            .iter()
-            .map(|&index| self.request(&tasks[questions[index].task], &targets[questions[index].task]))
-            .collect();
-        let chosen = written.iter().map(|&index| questions[index].chosen.clone()).collect();
-        if self.interrupter.should_stop() {
-            return Err(Interrupted.into());
-        }
-        let completions = completer.write(&requests, chosen, &|_| {});
-        let completions = completions.context("the evaluation's prompts do not fit")?;
-        let by_index: BTreeMap<usize, Completion> = written.into_iter().zip(completions).collect();
-        let rows = questions.iter().zip(prompts.iter()).zip(first_choices).collect();
-        Ok(self.workers.map(rows, |_, ((question, prompt), first_choice): ((&Question, &prompt::Prompt), Score)| {
-            let written = &by_index[&distinct[&(question.task, &prompt.tokens)]];
-            let (chosen, prompt) = (question.chosen.clone(), prompt.clone());
-            let completion = Completion { chosen, prompt, ..written.clone() };
-            let (arm, task) = (&names[question.arm], &tasks[question.task]);
-            self.prediction(arm, task, &targets[question.task], &completion, first_choice)
+    /// Completes what is not written yet, and measures.
+    fn finish(
+        &self,
+        evaluator: &mut Evaluator,
+        names: &[String],
+        (tasks, targets): (&[Task], &[WeightedTarget]),
+        drafts: Vec<Draft>,
+    ) -> anyhow::Result<Vec<(usize, Prediction)>> {
+        let first_choices = first_choices(evaluator, tasks, &drafts)?;
+        let completions = self.complete((tasks, targets), &drafts)?;
+        let rows = drafts.iter().zip(&completions).zip(first_choices).collect();
+        Ok(self.workers.map(rows, |_, ((draft, completion), first_choice): ((&Draft, &Completion), Score)| {
+            let (task, target) = (&tasks[draft.task], &targets[draft.task]);
+            let mut prediction = self.prediction(&names[draft.arm], task, target, completion, first_choice);
+            let iterations = draft.written.as_ref().map(|written| ("iterations".to_owned(), written.iterations as f64));
+            prediction.metrics.extend(iterations);
+            (draft.arm, prediction)
         }))
     }
 
-    /// Returns what the first choice of each question is worth to the evaluator; no choice is no candidate.
-    fn first_choices(&mut self, tasks: &[Task], questions: &[Question]) -> anyhow::Result<Vec<Score>> {
-        let stop = Candidate::Stop;
-        let first = |question: &Question| question.chosen.ranked.first().map(|ranked| ranked.candidate.clone());
-        let first: Vec<Candidate> = questions.iter().map(|question| first(question).unwrap_or(stop.clone())).collect();
-        let candidates: Vec<Vec<&Candidate>> = first.iter().map(|candidate| vec![candidate]).collect();
-        let asked: Vec<&Task> = questions.iter().map(|question| &tasks[question.task]).collect();
-        let scores = self.evaluator.score_alone(&asked, &candidates)?;
-        Ok(scores.into_iter().map(|scores| scores[0]).collect())
+    /// Returns the completion of each draft; equal prompts of one task are completed once.
+    fn complete(
+        &self,
+        (tasks, targets): (&[Task], &[WeightedTarget]),
+        drafts: &[Draft],
+    ) -> anyhow::Result<Vec<Completion>> {
+        if self.interrupter.should_stop() {
+            return Err(Interrupted.into());
+        }
+        let completer = self.completer()?;
+        let tokenizer = self.generator.tokenizer();
+        let prompts = self.workers.map(drafts.iter().collect(), |_, draft| match &draft.written {
+            Some(written) => written.completion.prompt.clone(),
+            None => prompt::build(tokenizer, &completer.prompt, tasks[draft.task].cursor(), &draft.chosen.kept()),
+        });
+        let mut distinct: BTreeMap<(usize, &[u32]), usize> = BTreeMap::new();
+        for (index, (draft, prompt)) in drafts.iter().zip(&prompts).enumerate() {
+            if draft.written.is_none() {
+                distinct.entry((draft.task, &prompt.tokens)).or_insert(index);
+            }
+        }
+        let first: Vec<usize> = distinct.values().copied().collect();
+        let of = |index: &usize| (drafts[*index].task, &drafts[*index].chosen, &prompts[*index]);
+        let requests: Vec<_> =
+            first.iter().map(of).map(|(task, ..)| self.request(&tasks[task], &targets[task])).collect();
+        let chosen = first.iter().map(of).map(|(_, chosen, _)| chosen.clone()).collect();
+        let own = first.iter().map(of).map(|(.., prompt)| prompt.clone()).collect();
+        let completions = completer.write_after(&requests, chosen, own, &|_| {});
+        let completions = completions.context("the evaluation's prompts do not fit")?;
+        let by_index: BTreeMap<usize, &Completion> = first.iter().copied().zip(&completions).collect();
+        let completion = |(draft, prompt): (&Draft, &prompt::Prompt)| match &draft.written {
+            Some(written) => written.completion.clone(),
+            None => {
+                let same = by_index[&distinct[&(draft.task, prompt.tokens.as_slice())]];
+                Completion { chosen: draft.chosen.clone(), prompt: prompt.clone(), ..same.clone() }
+            }
+        };
+        Ok(drafts.iter().zip(&prompts).map(completion).collect())
     }
 
-    fn completer(&self) -> anyhow::Result<Completer<'_>> {
+    fn completer(&self) -> anyhow::Result<Completer<'a>> {
         let evaluation = &self.experiment.evaluation;
         Ok(Completer {
             decoder: self.generator,
@@ -238,6 +266,16 @@ impl Evaluation<'_> {
             metrics,
         }
     }
+}
+
+/// Returns what the first choice of each draft is worth to the evaluator; no choice is no candidate.
+fn first_choices(evaluator: &mut Evaluator, tasks: &[Task], drafts: &[Draft]) -> anyhow::Result<Vec<Score>> {
+    let first = |draft: &Draft| draft.chosen.ranked.first().map_or(Candidate::Stop, |ranked| ranked.candidate.clone());
+    let first: Vec<Candidate> = drafts.iter().map(first).collect();
+    let candidates: Vec<Vec<&Candidate>> = first.iter().map(|candidate| vec![candidate]).collect();
+    let asked: Vec<&Task> = drafts.iter().map(|draft| &tasks[draft.task]).collect();
+    let scores = evaluator.score_alone(&asked, &candidates)?;
+    Ok(scores.into_iter().map(|scores| scores[0]).collect())
 }
 
 /// Returns everything the arm ranked, best first, with what became of it.

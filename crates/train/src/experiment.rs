@@ -10,7 +10,7 @@ mod load;
 mod sections;
 mod validate;
 
-pub use evaluation::{EvaluationConfig, StopName};
+pub use evaluation::{EvaluationConfig, RepoCoderConfig, StopName};
 pub use generator::{
     AdapterConfig, FineTuningConfig, FunctionConfig, FunctionDatasetConfig, GeneratorEvaluationConfig,
     GeneratorExperiment, GeneratorTrainingConfig, LayoutConfig, LossName, TriggerConfig,
@@ -191,6 +191,7 @@ impl RetrieverExperiment {
             ("retrieval.bm25", &mut self.retrieval.bm25),
             ("prompt.variant", &mut self.prompt.variant),
             ("evaluation.prompt.variant", &mut self.evaluation.prompt.variant),
+            ("evaluation.repocoder.variant", &mut self.evaluation.repocoder.variant),
             ("reward.formula", &mut self.reward.formula),
         ];
         for (key, variant) in variants {

@@ -90,7 +90,7 @@ pub fn definition(name: &str) -> Option<&'static Definition> {
 }
 
 /// Every metric that a report may hold, in the order in which tables show them.
-pub const METRICS: [Definition; 25] = [
+pub const METRICS: [Definition; 26] = [
     Definition {
         name: "weighted_perplexity",
         label: "weighted perplexity",
@@ -147,6 +147,14 @@ pub const METRICS: [Definition; 25] = [
         unit: "nats per token",
         direction: Direction::Lower,
         definition: "NLL of the target under the evaluator, with only the arm's first choice shown.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "iterations",
+        label: "iterations",
+        unit: "per completion",
+        direction: Direction::Lower,
+        definition: "How often an arm that retrieves and writes by turns has written.",
         formula: Formula::Mean,
     },
     Definition {

@@ -9,7 +9,7 @@ const BYTES_PER_TOKEN: usize = 8;
 ///
 /// The text is cut before a line that begins with something else than white space. No pre-tokenizer of a code model
 /// joins a line break to such a line, so that the tokens after the cut are those of the whole text.
-pub(super) fn last_tokens(tokenizer: &Tokenizer, text: &str, tokens_max: usize) -> Vec<(u32, usize)> {
+pub(crate) fn last_tokens(tokenizer: &Tokenizer, text: &str, tokens_max: usize) -> Vec<(u32, usize)> {
     let mut bytes = tokens_max.max(1) * BYTES_PER_TOKEN;
     loop {
         let start = line_start(text, text.len().saturating_sub(bytes));

@@ -17,6 +17,16 @@ pub enum Arm {
     Random,
     /// `bm25`: the most similar candidates by BM25.
     Bm25,
+    /// `jaccard`: the windows most similar as sets of tokens, in `RepoCoder`'s prompt; its first iteration.
+    Jaccard,
+    /// `repocoder` or `repocoder_NAME`: windows by sets of tokens or by a dense retriever, retrieved again with what was
+    /// written; `repocoder_adaptive` ends where a further iteration would change nothing.
+    RepoCoder {
+        /// The dense retriever; sets of tokens if there is none.
+        retriever: Option<String>,
+        /// Whether the number of iterations is adaptive.
+        is_adaptive: bool,
+    },
     /// `NAME` or `NAME_without_stop`: the most similar candidates by a dense retriever.
     Dense {
         /// The retriever.
@@ -43,11 +53,16 @@ impl Arm {
             "random" => Self::Random,
             "bm25" => Self::Bm25,
             "best_of_random" => Self::BestOf { retriever: None },
+            "jaccard" => Self::Jaccard,
+            "repocoder" => Self::RepoCoder { retriever: None, is_adaptive: false },
+            "repocoder_adaptive" => Self::RepoCoder { retriever: None, is_adaptive: true },
             _ => {
                 if let Some(retriever) = known(name) {
                     Self::Dense { retriever, with_stop: true }
                 } else if let Some(retriever) = name.strip_suffix("_without_stop").and_then(known) {
                     Self::Dense { retriever, with_stop: false }
+                } else if let Some(retriever) = name.strip_prefix("repocoder_").and_then(known) {
+                    Self::RepoCoder { retriever: Some(retriever), is_adaptive: false }
                 } else {
                     Self::BestOf { retriever: Some(name.strip_prefix("best_of_").and_then(known)?) }
                 }
@@ -61,23 +76,31 @@ impl Arm {
         let of_retrievers = |pattern: &dyn Fn(&str) -> String| -> Vec<String> {
             retrievers.iter().map(|retriever| pattern(retriever)).collect()
         };
-        let fixed = ["none", "random", "bm25", "best_of_random"].map(str::to_owned).to_vec();
+        let fixed = ["none", "random", "bm25", "jaccard", "repocoder", "repocoder_adaptive", "best_of_random"];
+        let fixed = fixed.map(str::to_owned).to_vec();
         let lists = [
             fixed,
             of_retrievers(&str::to_owned),
             of_retrievers(&|name| format!("{name}_without_stop")),
             of_retrievers(&|name| format!("best_of_{name}")),
+            of_retrievers(&|name| format!("repocoder_{name}")),
         ];
         lists.concat().join(", ")
+    }
+
+    /// Returns whether the arm retrieves windows and writes by turns.
+    #[must_use]
+    pub fn iterates(&self) -> bool {
+        matches!(self, Self::Jaccard | Self::RepoCoder { .. })
     }
 
     /// Returns the retriever that the arm needs.
     #[must_use]
     pub fn retriever(&self) -> Option<&str> {
         match self {
-            Self::None | Self::Random | Self::Bm25 => None,
+            Self::None | Self::Random | Self::Bm25 | Self::Jaccard => None,
             Self::Dense { retriever, .. } => Some(retriever),
-            Self::BestOf { retriever } => retriever.as_deref(),
+            Self::BestOf { retriever } | Self::RepoCoder { retriever, .. } => retriever.as_deref(),
         }
     }
 }
@@ -90,6 +113,10 @@ impl fmt::Display for Arm {
             Self::Bm25 => f.write_str("bm25"),
             Self::Dense { retriever, with_stop: true } => f.write_str(retriever),
             Self::Dense { retriever, with_stop: false } => write!(f, "{retriever}_without_stop"),
+            Self::Jaccard => f.write_str("jaccard"),
+            Self::RepoCoder { retriever: None, is_adaptive: false } => f.write_str("repocoder"),
+            Self::RepoCoder { retriever: None, is_adaptive: true } => f.write_str("repocoder_adaptive"),
+            Self::RepoCoder { retriever: Some(retriever), .. } => write!(f, "repocoder_{retriever}"),
             Self::BestOf { retriever } => write!(f, "best_of_{}", retriever.as_deref().unwrap_or("random")),
         }
     }

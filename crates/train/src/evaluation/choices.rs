@@ -35,11 +35,11 @@ impl<'a> Chooser<'a> {
         Self { experiment, retrievers, workers, tasks, ranked: BTreeMap::new() }
     }
 
-    /// Returns what an arm chooses for each task.
+    /// Returns what an arm chooses for each task; nothing if it chooses while it writes.
     pub(super) fn choose(&mut self, arm: &Arm, evaluator: &mut Evaluator) -> anyhow::Result<Vec<Chosen>> {
         let top_k = self.experiment.retrieval.top_k;
         Ok(match arm {
-            Arm::None => vec![Chosen::default(); self.tasks.len()],
+            Arm::None | Arm::Jaccard | Arm::RepoCoder { .. } => vec![Chosen::default(); self.tasks.len()],
             Arm::Random => self.random(1),
             Arm::Bm25 => {
                 let arm = strategies::Arm::Bm25 { k: self.experiment.evaluation.bm25_top_k };

@@ -196,6 +196,11 @@ fn evaluation(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     }
     arms(&evaluation.arms, &Arm::names(&retrievers), |name| Arm::parse(name, &retrievers).is_some())?;
     at_least_one("evaluation.bm25_top_k", evaluation.bm25_top_k)?;
+    let repocoder = &evaluation.repocoder;
+    require("evaluation.repocoder.window_lines", repocoder.window_lines >= 2, "must be at least 2")?;
+    at_least_one("evaluation.repocoder.window_step", repocoder.window_step)?;
+    at_least_one("evaluation.repocoder.iterations", repocoder.iterations)?;
+    at_least_one("evaluation.repocoder.adaptive_iterations_max", repocoder.adaptive_iterations_max)?;
     at_least_one("evaluation.generation_tokens_max", evaluation.generation_tokens_max)
 }
 

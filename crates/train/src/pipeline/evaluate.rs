@@ -122,17 +122,16 @@ impl Held<'_> {
             .then(|| Decoder::load(&models.evaluator.path, &device))
             .transpose()?;
         let decoder = other.as_ref().unwrap_or(&generator);
-        let evaluator = train::evaluator(experiment, (options, run), models, decoder, &workers)?;
+        let mut evaluator = train::evaluator(experiment, (options, run), models, decoder, &workers)?;
         let stores = arms.iter().map(|arm| self.store(arm)).collect::<anyhow::Result<_>>()?;
         let evaluation = Evaluation {
             experiment,
             generator: &generator,
             retrievers: &retrievers,
-            evaluator,
             workers: &workers,
             interrupter: options.interrupter,
         };
-        evaluation.run(&arms, stores, &data::tasks(experiment, Split::Test)?)
+        evaluation.run(&mut evaluator, &arms, stores, &data::tasks(experiment, Split::Test)?)
     }
 
     /// Opens the file that keeps an arm's answers.
