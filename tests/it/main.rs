@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod analyze;
+#[cfg(feature = "browser")]
+mod browser;
 mod complete;
 mod experiments;
 mod generator;

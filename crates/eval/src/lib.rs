@@ -31,6 +31,14 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// Two arms that have not predicted the same samples.
+    #[error("{pair} cannot be compared: {problem}")]
+    OtherSamples {
+        /// The arms.
+        pair: String,
+        /// What differs.
+        problem: String,
+    },
     /// A line of a JSON file does not hold what its format says.
     #[error("{}:{line}: not a valid record", path.display())]
     Malformed {

@@ -5,6 +5,7 @@
 //! is last, may differ between them.
 
 mod arms;
+mod breakdown;
 mod chart;
 mod diff;
 mod headline;
@@ -12,6 +13,7 @@ mod html;
 pub(crate) mod json;
 mod panels;
 mod predictions;
+mod runs;
 mod samples;
 mod summary;
 mod tables;
@@ -27,13 +29,15 @@ use serde::{Deserialize, Serialize};
 use crate::significance::Interval;
 use crate::{Error, Result};
 
+pub use breakdown::{Breakdown, breakdown};
 pub use headline::headline;
 pub use html::{SAMPLES_MAX, render_html, write_html};
 pub use predictions::{Prediction, ShownCandidate, read_predictions, write_predictions};
+pub use runs::{Run, compare_runs};
 pub use summary::{compare, summarize};
 
 /// The version of `report.json` that this build reads and writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The outcome of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,8 @@ pub struct Report {
     pub arms: Vec<ArmSummary>,
     /// Paired differences between arms.
     pub comparisons: Vec<Comparison>,
+    /// The arms on each repository, kind of target and language.
+    pub breakdown: Vec<Breakdown>,
     /// Figures without intervals, such as what decoding cost.
     pub figures: Vec<Figure>,
     /// Learning curves.
@@ -305,16 +311,16 @@ mod tests {
     fn another_version_is_refused() {
         let directory = directory();
         let path = directory.path().join("report.json");
-        std::fs::write(&path, "{\"version\": 3, \"unknown\": true}").unwrap();
+        std::fs::write(&path, "{\"version\": 4, \"unknown\": true}").unwrap();
         let error = Report::read(&path).unwrap_err();
-        assert!(matches!(error, Error::Version { found: 3, expected: VERSION, .. }), "{error}");
+        assert!(matches!(error, Error::Version { found: 4, expected: VERSION, .. }), "{error}");
     }
 
     #[test]
     fn a_damaged_file_is_an_error_with_its_line() {
         let directory = directory();
         let path = directory.path().join("report.json");
-        std::fs::write(&path, "{\"version\": 2,\n\"experiment\": 3}").unwrap();
+        std::fs::write(&path, "{\"version\": 3,\n\"experiment\": 3}").unwrap();
         assert!(matches!(Report::read(&path), Err(Error::Malformed { line: 2, .. })));
         assert!(matches!(Report::read(&directory.path().join("absent")), Err(Error::Io { .. })));
     }

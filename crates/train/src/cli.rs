@@ -1,6 +1,7 @@
 //! The command line: an experiment, or one of the verbs for single stages.
 
 mod analyze;
+mod compare;
 mod complete;
 mod model;
 mod summary;
@@ -33,6 +34,7 @@ use crate::{plan, signals};
         train experiments/quickstart.toml --set optimizer.learning_rate=3e-5 --run-dir checkpoints/lower\n  \
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
+        train compare checkpoints/a checkpoints/b\n  \
         train complete --repo . --file src/app.py --function main --model models/smollm2 --adapter lora --trace\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n  \
         train analyze completions --repo . --file src/app.py --byte 1042\n  \
@@ -96,6 +98,13 @@ enum Verb {
         was chosen among suggestions is underlined, and faint where only one was left. --json tells all of it, the first \
         ten suggestions of each question included.")]
     Complete(complete::CompleteArguments),
+    /// Compares two finished runs, sample by sample.
+    #[command(after_help = "Examples:\n  \
+        train compare checkpoints/study-python-sft checkpoints/study-python\n  \
+        train compare checkpoints/a checkpoints/b --arm-a bm25 --arm-b trained --html compare.html\n\n\
+        Both runs must have predicted the same samples. Differences are those of the second run over the first, paired, \
+        with 95 % bootstrap intervals.")]
+    Compare(compare::CompareArguments),
     /// Asks what an IDE knows about a repository: completions, definitions, types, headers, diagnostics.
     #[command(subcommand)]
     Analyze(analyze::AnalyzeVerb),
@@ -131,6 +140,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Corpus(verb)) => verbs::corpus(&verb, out)?,
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
         Some(Verb::Model(verb)) => model::run(&verb, out)?,
+        Some(Verb::Compare(arguments)) => compare::compare(&arguments, out)?,
         Some(Verb::Complete(arguments)) => complete::run(&arguments, out)?,
         Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         None => return experiment(&cli.run, out),

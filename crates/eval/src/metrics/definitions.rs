@@ -90,7 +90,7 @@ pub fn definition(name: &str) -> Option<&'static Definition> {
 }
 
 /// Every metric that a report may hold, in the order in which tables show them.
-pub const METRICS: [Definition; 26] = [
+pub const METRICS: [Definition; 27] = [
     Definition {
         name: "weighted_perplexity",
         label: "weighted perplexity",
@@ -148,6 +148,15 @@ pub const METRICS: [Definition; 26] = [
         direction: Direction::Lower,
         definition: "NLL of the target under the evaluator, with only the arm's first choice shown.",
         formula: Formula::Mean,
+    },
+    Definition {
+        name: "oracle_gap_closed",
+        label: "share of the oracle's gain",
+        unit: "0–1",
+        direction: Direction::Higher,
+        definition: "How far the first choice lies on the way from the untrained encoder's first choice to the best of its \
+                     ten, in weighted NLL: hits over keys, summed over samples.",
+        formula: Formula::Ratio,
     },
     Definition {
         name: "iterations",

@@ -4,7 +4,18 @@
 pub(super) fn label(arm: &str) -> &str {
     match arm {
         "none" => "no context",
+        "random" => "random candidate",
         "bm25" => "BM25",
+        "jaccard" => "Jaccard windows",
+        "repocoder" => "RepoCoder",
+        "repocoder_adaptive" => "RepoCoder, adaptive",
+        "repocoder_trained" => "RepoCoder with the trained retriever",
+        "sft" => "supervised retriever",
+        "best_of_random" => "best of ten random (oracle)",
+        "best_of_untrained" => "best of the untrained encoder's ten (oracle)",
+        "best_of_trained" => "best of the trained retriever's ten (oracle)",
+        "untrained_without_stop" => "untrained encoder without stop",
+        "trained_without_stop" => "trained retriever without stop",
         "untrained" => "untrained encoder",
         "trained" => "trained retriever",
         "plain" => "plain decoding",

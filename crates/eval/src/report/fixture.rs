@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     CorpusSummary, Curve, Figure, Prediction, Report, RepositorySummary, RewardPerplexity, RewardSummary, Series,
-    ShownCandidate, VERSION, compare, summarize,
+    ShownCandidate, VERSION, breakdown, compare, summarize,
 };
 use crate::metrics::generation::{Checks, Dependencies, checked};
 
@@ -27,6 +27,7 @@ pub(super) fn report() -> Report {
         }),
         arms: summarize(&predictions, &["bm25", "trained"], 7),
         comparisons: compare(&predictions, "trained", "bm25", 7),
+        breakdown: breakdown(&predictions, &["bm25", "trained"], 7),
         figures: Vec::new(),
         curves: vec![Curve {
             name: "Mean reward".to_owned(),
@@ -102,7 +103,7 @@ pub(super) fn prediction(sample: &str, arm: &str, text: &str, weighted_nll: f64)
     Prediction {
         sample: sample.to_owned(),
         arm: arm.to_owned(),
-        repository: "shapes".to_owned(),
+        repository: if sample == "s2" { "solids" } else { "shapes" }.to_owned(),
         path: "app.py".to_owned(),
         language: "python".to_owned(),
         kind: "line".to_owned(),

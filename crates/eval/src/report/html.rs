@@ -17,12 +17,13 @@ use crate::{Error, Result};
 /// The largest number of samples the page shows.
 pub const SAMPLES_MAX: usize = 200;
 
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("page.html", include_str!("page.html")),
     ("style.css", include_str!("style.css")),
     ("filter.js", include_str!("filter.js")),
     ("arms.html", include_str!("arms.html")),
     ("comparisons.html", include_str!("comparisons.html")),
+    ("breakdown.html", include_str!("breakdown.html")),
     ("figures.html", include_str!("figures.html")),
     ("rewards.html", include_str!("rewards.html")),
     ("curves.html", include_str!("curves.html")),
@@ -61,6 +62,7 @@ pub fn render_html(report: &Report, predictions: &[Prediction]) -> Result<String
         arm_rows: tables::arm_rows(report),
         pairs: tables::pairs(report).into_iter().map(|(arm, baseline)| (label(arm), label(baseline))).collect(),
         pair_rows: tables::pair_rows(report),
+        breakdown: tables::breakdown(report),
         figure_rows: tables::figure_rows(report),
         rewards: report.rewards.as_ref().filter(|rewards| rewards.n > 0).map(panels::rewards),
         curves: panels::curves(&report.curves)?,
@@ -85,6 +87,7 @@ struct Page<'a> {
     arm_rows: Vec<tables::Row>,
     pairs: Vec<(&'a str, &'a str)>,
     pair_rows: Vec<tables::Row>,
+    breakdown: Vec<tables::Parts<'a>>,
     figure_rows: Vec<tables::FigureRow<'a>>,
     rewards: Option<panels::Rewards>,
     curves: Vec<panels::Chart<'a>>,

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::arms::{number, signed, signed_percent};
-use super::{ArmSummary, Comparison, Figure, Report};
+use super::breakdown::METRICS as BROKEN_DOWN;
+use super::{ArmSummary, Breakdown, Comparison, Figure, Report};
 use crate::metrics::{Definition, METRICS};
 use crate::significance::{Direction, Interval};
 
@@ -66,23 +67,68 @@ pub(super) fn arm_rows(report: &Report) -> Vec<Row> {
         let low = finite.iter().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
         let high = finite.iter().map(|interval| interval.high).fold(f64::NEG_INFINITY, f64::max);
         let best = best_mean(&finite, metric.direction);
-        let cell = |interval: &Interval| {
-            let class = if best.is_some_and(|best| best.total_cmp(&interval.mean).is_eq()) { "best" } else { "even" };
-            let decimals = decimals(metric);
-            Cell {
-                mean: number(interval.mean, decimals),
-                low: number(interval.low, decimals),
-                high: number(interval.high, decimals),
-                place: place(interval, low, high),
-                class,
-                better: 0,
-                worse: 0,
-                relative: None,
-            }
-        };
+        let cell = |interval: &Interval| Cell { place: place(interval, low, high), ..level(metric, interval, best) };
         Row { metric: metric.into(), cells: intervals.into_iter().map(|interval| interval.map(cell)).collect() }
     };
     METRICS.iter().map(row).filter(|row| row.cells.iter().any(Option::is_some)).collect()
+}
+
+/// Returns the cell of a mean; the best one of its row is marked.
+fn level(metric: &Definition, interval: &Interval, best: Option<f64>) -> Cell {
+    let decimals = decimals(metric);
+    Cell {
+        mean: number(interval.mean, decimals),
+        low: number(interval.low, decimals),
+        high: number(interval.high, decimals),
+        place: None,
+        class: if best.is_some_and(|best| best.total_cmp(&interval.mean).is_eq()) { "best" } else { "even" },
+        better: 0,
+        worse: 0,
+        relative: None,
+    }
+}
+
+/// One metric on parts of the samples.
+#[derive(Serialize)]
+pub(super) struct Parts<'a> {
+    by: &'a str,
+    metric: Metric,
+    rows: Vec<PartRow<'a>>,
+}
+
+/// One part of the samples.
+#[derive(Serialize)]
+struct PartRow<'a> {
+    group: &'a str,
+    n: usize,
+    cells: Vec<Option<Cell>>,
+}
+
+/// Returns a table for each way to tell samples apart and each metric that is broken down.
+pub(super) fn breakdown(report: &Report) -> Vec<Parts<'_>> {
+    let mut ways: Vec<&str> = Vec::new();
+    for part in &report.breakdown {
+        if !ways.contains(&part.by.as_str()) {
+            ways.push(&part.by);
+        }
+    }
+    let metrics = || METRICS.iter().filter(|metric| BROKEN_DOWN.contains(&metric.name));
+    let tables = ways.into_iter().flat_map(|by| metrics().map(move |metric| (by, metric)));
+    let tables = tables.map(|(by, metric)| {
+        let parts = report.breakdown.iter().filter(|part| part.by == by);
+        let rows: Vec<PartRow> = parts.filter_map(|part| part_row(part, metric)).collect();
+        Parts { by, metric: metric.into(), rows }
+    });
+    tables.filter(|table| !table.rows.is_empty()).collect()
+}
+
+fn part_row<'a>(part: &'a Breakdown, metric: &'static Definition) -> Option<PartRow<'a>> {
+    let intervals: Vec<Option<&Interval>> = part.arms.iter().map(|arm| arm.metrics.get(metric.name)).collect();
+    let n = intervals.iter().flatten().map(|interval| interval.n).max()?;
+    let finite: Vec<&Interval> = intervals.iter().flatten().copied().filter(|interval| is_finite(interval)).collect();
+    let best = best_mean(&finite, metric.direction);
+    let cells = intervals.into_iter().map(|interval| interval.map(|interval| level(metric, interval, best))).collect();
+    Some(PartRow { group: &part.group, n, cells })
 }
 
 /// Returns the compared pairs in the order of their first mention.

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use corpus::manifest::Split;
-use eval::report::{Curve, Prediction, Report, RewardSummary, Series, VERSION, compare, headline, summarize};
+use eval::metrics::{Formula, count_key};
+use eval::report::{
+    Curve, Prediction, Report, RewardSummary, Series, VERSION, breakdown, compare, headline, summarize,
+};
 use models::Decoder;
 use models::encoder::Encoder;
 
@@ -34,7 +37,8 @@ pub(super) fn evaluate(
         if !experiment.compares_trained() {
             train::record_run(experiment, run, models, &held.dataset)?;
         }
-        let predictions = held.predict()?;
+        let mut predictions = held.predict()?;
+        add_gap_closed(&mut predictions);
         let mut timing: BTreeMap<String, f64> =
             earlier.iter().map(|stage| (format!("{}_seconds", stage.name), stage.seconds)).collect();
         timing.insert("evaluate_seconds".into(), started.elapsed().as_secs_f64());
@@ -150,10 +154,8 @@ fn report(
     timing: BTreeMap<String, f64>,
 ) -> anyhow::Result<Report> {
     let arms: Vec<&str> = experiment.evaluation.arms.iter().map(String::as_str).collect();
-    // The last arm is the one in question; the pairs it is in come first.
-    let pairs = (0..arms.len()).rev().flat_map(|arm| (0..arm).rev().map(move |baseline| (arm, baseline)));
-    let difference = |(arm, baseline): (usize, usize)| compare(predictions, arms[arm], arms[baseline], experiment.seed);
-    let comparisons = pairs.flat_map(difference).collect();
+    let difference = |(arm, baseline)| compare(predictions, arm, baseline, experiment.seed);
+    let comparisons = pairs(&arms).into_iter().flat_map(difference).collect();
     let (steps, validations) = if experiment.compares_trained() { curves_of(run)? } else { Default::default() };
     Ok(Report {
         version: VERSION,
@@ -162,12 +164,40 @@ fn report(
         rewards: rewards(experiment, &validations),
         arms: summarize(predictions, &arms, experiment.seed),
         comparisons,
+        breakdown: breakdown(predictions, &arms, experiment.seed),
         figures: Vec::new(),
         curves: if steps.is_empty() { Vec::new() } else { curves(&steps, &validations) },
         corpus: data::summary(experiment)?,
         notes: notes(experiment, &steps),
         timing,
     })
+}
+
+/// Returns the arms that are held against each other: the last one, which is the one in question, against every other,
+/// then every other against the encoder before training.
+fn pairs<'a>(arms: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+    let Some((last, others)) = arms.split_last() else { return Vec::new() };
+    let of_last = others.iter().rev().map(|other| (*last, *other));
+    let of_others = others.iter().rev().filter(|other| arms.contains(&UNTRAINED) && **other != UNTRAINED);
+    of_last.chain(of_others.map(|other| (*other, UNTRAINED))).collect()
+}
+
+/// Adds to each prediction how far its first choice lies on the way from the untrained encoder's to the oracle's.
+fn add_gap_closed(predictions: &mut [Prediction]) {
+    let oracle = Arm::BestOf { retriever: Some(UNTRAINED.to_owned()) }.to_string();
+    let first_choice = |arm: &str| -> BTreeMap<String, f64> {
+        let of_arm = predictions.iter().filter(|prediction| prediction.arm == arm);
+        of_arm.filter_map(|p| Some((p.sample.clone(), *p.metrics.get("first_choice_weighted_nll")?))).collect()
+    };
+    let (from, to) = (first_choice(UNTRAINED), first_choice(&oracle));
+    for prediction in predictions {
+        let own = prediction.metrics.get("first_choice_weighted_nll");
+        if let (Some(from), Some(to), Some(own)) = (from.get(&prediction.sample), to.get(&prediction.sample), own) {
+            let counts = [from - own, from - to];
+            let names = Formula::Ratio.counts().iter();
+            prediction.metrics.extend(names.map(|name| count_key("oracle_gap_closed", name)).zip(counts));
+        }
+    }
 }
 
 fn identity(experiment: &RetrieverExperiment, models: &Models) -> anyhow::Result<BTreeMap<String, String>> {

@@ -8,7 +8,7 @@ use corpus::functions::StoredFunction;
 use corpus::manifest::Split;
 use corpus::table;
 use eval::report::{
-    Curve, Figure, Prediction, Report, Series, VERSION, compare, headline, read_predictions, summarize,
+    Curve, Figure, Prediction, Report, Series, VERSION, breakdown, compare, headline, read_predictions, summarize,
 };
 use models::{Decoder, LanguageModel};
 use repo::Repository;
@@ -196,6 +196,7 @@ impl Evaluated {
             rewards: None,
             arms: summarize(&self.predictions, &arms, seed),
             comparisons: pairs.flat_map(difference).collect(),
+            breakdown: breakdown(&self.predictions, &arms, seed),
             figures: self.figures(),
             curves: curves(run)?,
             corpus: data::summary_of(&experiment.setting(), &self.crawled, &places)?,
