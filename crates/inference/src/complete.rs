@@ -26,8 +26,6 @@ pub struct Completer<'a> {
     pub prompt: PromptRule,
     /// Tokens of a completion.
     pub tokens_max: usize,
-    /// When a completion ends before that.
-    pub stop: Stop,
 }
 
 /// A cursor, the candidates to choose from and, in an evaluation, what should be written there.
@@ -37,6 +35,8 @@ pub struct CompletionRequest<'a> {
     pub cursor: Cursor<'a>,
     /// Code from other files.
     pub candidates: &'a [CodeCandidate],
+    /// When the completion ends before the limit on tokens.
+    pub stop: Stop,
     /// A target whose NLL is asked for besides.
     pub target: Option<&'a WeightedTarget>,
 }
@@ -70,10 +70,16 @@ impl Completer<'_> {
     /// # Errors
     ///
     /// Returns an error if the generator's context is too short for a full prompt and its completion.
-    pub fn complete_at(&self, repository: &Repository, rule: &CandidateRule, cursor: Cursor<'_>) -> Result<Completion> {
+    pub fn complete_at(
+        &self,
+        repository: &Repository,
+        rule: &CandidateRule,
+        cursor: Cursor<'_>,
+        stop: Stop,
+    ) -> Result<Completion> {
         let files: Vec<&SourceFile> = repository.files().iter().collect();
         let candidates = candidates_for(&files, cursor.path, rule);
-        let request = CompletionRequest { cursor, candidates: &candidates, target: None };
+        let request = CompletionRequest { cursor, candidates: &candidates, stop, target: None };
         Ok(self.complete(&[request], &|_| ())?.remove(0))
     }
 
@@ -159,7 +165,7 @@ impl Completer<'_> {
         let target_nll = request.target.map(|target| self.target_nll(&cache, &logits, target)).unwrap_or_default();
         let (_, white_space) = self.prompt.seam.split(request.cursor.left_context);
         let text = |tokens: &[u32]| tokenizer.decode(tokens).get(white_space.len()..).unwrap_or_default().to_owned();
-        let stop = |tokens: &[u32]| self.stop.reached(&text(tokens));
+        let stop = |tokens: &[u32]| request.stop.reached(&text(tokens));
         let generated = greedy_over_seam(self.decoder, &mut cache, logits, (white_space, seam), self.tokens_max, stop);
         Written { text: text(&generated.tokens), generated, target_nll }
     }
@@ -208,15 +214,19 @@ mod tests {
     use repo::candidates::SplitVariant;
     use repo::language::Language;
 
-    const CURSOR: Cursor<'_> =
-        Cursor { path: "app/main.py", language: Language::Python, left_context: "import config\n\nvalue = config.re" };
+    const CURSOR: Cursor<'_> = Cursor {
+        path: "app/main.py",
+        language: Language::Python,
+        left_context: "import config\n\nvalue = config.re",
+        right_context: "",
+    };
 
     fn rule() -> PromptRule {
         PromptRule { cross_tokens_max: 48, context_tokens_max: 112, ..PromptRule::default() }
     }
 
     fn completer<'a>(decoder: &'a Decoder, workers: &'a Workers, arm: Arm<'a>) -> Completer<'a> {
-        Completer { decoder, workers, strategy: Strategy::new(arm), prompt: rule(), tokens_max: 8, stop: Stop::Never }
+        Completer { decoder, workers, strategy: Strategy::new(arm), prompt: rule(), tokens_max: 8 }
     }
 
     fn dense<'a>(encoder: &'a Encoder, workers: &'a Workers) -> Arm<'a> {
@@ -236,7 +246,8 @@ mod tests {
         let candidates = candidates();
         let target =
             WeightedTarget::new(decoder.tokenizer(), "", "ad(value)\n", CURSOR.language, 6, &WeightRule::default());
-        let request = CompletionRequest { cursor: CURSOR, candidates: &candidates, target: Some(&target) };
+        let request =
+            CompletionRequest { cursor: CURSOR, candidates: &candidates, stop: Stop::Never, target: Some(&target) };
         let completion =
             completer(&decoder, &workers, Arm::Bm25 { k: 2 }).complete(&[request], &|_| ()).unwrap().remove(0);
         let prompt = completion.prompt.tokens.clone();
@@ -255,7 +266,7 @@ mod tests {
         let (decoder, encoder) = (fixtures::decoder(), fixtures::encoder());
         let candidates = candidates();
         let other = Cursor { path: "other.py", left_context: "class Config:\n    def __init__", ..CURSOR };
-        let request = |cursor| CompletionRequest { cursor, candidates: &candidates, target: None };
+        let request = |cursor| CompletionRequest { cursor, candidates: &candidates, stop: Stop::Never, target: None };
         let requests = [request(CURSOR), request(other), request(CURSOR)];
         let complete = |workers: &Workers, requests: &[CompletionRequest<'_>]| {
             completer(&decoder, workers, dense(&encoder, workers)).complete(requests, &|_| ()).unwrap()
@@ -272,7 +283,7 @@ mod tests {
         let tokenizer = decoder.tokenizer();
         let cursor = Cursor { left_context: "def f():\n    ", ..CURSOR };
         let target = WeightedTarget::new(tokenizer, "\n    ", "return 1", CURSOR.language, 9, &WeightRule::default());
-        let request = CompletionRequest { cursor, candidates: &[], target: Some(&target) };
+        let request = CompletionRequest { cursor, candidates: &[], stop: Stop::Never, target: Some(&target) };
         let prompt = PromptRule { seam: Seam::Moved, ..rule() };
         let completer = Completer { prompt, ..completer(&decoder, &workers, Arm::None) };
         let completion = completer.complete(&[request], &|_| ()).unwrap().remove(0);
@@ -296,19 +307,19 @@ mod tests {
         let repository = Repository::new("app", files);
         let rule = CandidateRule::SplitAggregate { lines_max: 15, variant: SplitVariant::Paper };
         let completer = completer(&decoder, &workers, dense(&encoder, &workers));
-        let completion = completer.complete_at(&repository, &rule, CURSOR).unwrap();
+        let completion = completer.complete_at(&repository, &rule, CURSOR, Stop::Never).unwrap();
         assert_eq!(completion.chosen.ranked.len(), 2);
         assert!(completion.chosen.stopped_at().is_some());
         assert_eq!(completion.text, decoder.tokenizer().decode(&completion.generated.tokens));
         let empty = Repository::new("empty", Vec::new());
-        assert!(completer.complete_at(&empty, &rule, CURSOR).unwrap().chosen.kept().is_empty());
+        assert!(completer.complete_at(&empty, &rule, CURSOR, Stop::Never).unwrap().chosen.kept().is_empty());
     }
 
     #[test]
     fn no_arm_shows_no_code_from_other_files() {
         let (decoder, workers) = (fixtures::decoder(), Workers::inline());
         let candidates = candidates();
-        let request = CompletionRequest { cursor: CURSOR, candidates: &candidates, target: None };
+        let request = CompletionRequest { cursor: CURSOR, candidates: &candidates, stop: Stop::Never, target: None };
         let completion = completer(&decoder, &workers, Arm::None).complete(&[request], &|_| ()).unwrap().remove(0);
         assert_eq!((completion.prompt.cross_tokens, completion.prompt.shown.len()), (0, 0));
         assert!(!completion.prompt.shown.contains(&Shown::Whole));

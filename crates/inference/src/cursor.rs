@@ -11,4 +11,6 @@ pub struct Cursor<'a> {
     pub language: Language,
     /// Everything in the file before the place.
     pub left_context: &'a str,
+    /// Everything in the file after the place; only prompts that fill in the middle show it.
+    pub right_context: &'a str,
 }

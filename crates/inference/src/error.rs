@@ -7,9 +7,6 @@ pub enum Error {
     /// A text that names no [`Variant`](crate::Variant).
     #[error("unknown variant `{0}`, expected `paper` or `released`")]
     UnknownVariant(String),
-    /// A text that names no [`Stop`](crate::greedy::Stop).
-    #[error("unknown stop rule `{0}`, expected `never` or `line`")]
-    UnknownStop(String),
     /// A text that names no [`Layout`](crate::layout::Layout).
     #[error("unknown layout `{0}`, expected `inline` or `sections`")]
     UnknownLayout(String),

@@ -57,3 +57,11 @@ pub(crate) fn code_candidate(path: &str, code: &str) -> CodeCandidate {
         code: code.to_owned(),
     }
 }
+
+/// Returns the tokenizer of the tiny random models, with the tokens of a model that fills in the middle.
+pub(crate) fn infill_tokenizer() -> Tokenizer {
+    let mut decoder = decoder();
+    let tokens = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"];
+    decoder.add_tokens(&tokens, RowInit::Mean).unwrap();
+    decoder.tokenizer().clone()
+}

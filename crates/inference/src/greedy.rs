@@ -1,26 +1,21 @@
 //! When a completion ends, and greedy decoding over a seam.
 
-use std::fmt;
-use std::str::FromStr;
-
 use models::decoder::{BatchedLanguageModel, nll};
 use models::generate::greedy_from;
 
 pub use models::generate::{Finish, Generated};
 
 use crate::seam::SeamTokens;
-use crate::{Error, Result};
 
 /// When a completion ends, besides the end of the sequence and the limit on tokens.
 ///
-/// Parsed from and displayed as `never` and `line`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stop {
     /// Never.
     #[default]
     Never,
-    /// At the end of the first line that is not blank, for line targets.
-    Line,
+    /// At the end of so many lines that are not blank.
+    Lines(usize),
 }
 
 impl Stop {
@@ -29,28 +24,10 @@ impl Stop {
     pub fn reached(self, text: &str) -> bool {
         match self {
             Self::Never => false,
-            Self::Line => text.trim_start().contains('\n'),
-        }
-    }
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Never => "never",
-            Self::Line => "line",
-        })
-    }
-}
-
-impl FromStr for Stop {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "never" => Ok(Self::Never),
-            "line" => Ok(Self::Line),
-            _ => Err(Error::UnknownStop(text.to_owned())),
+            Self::Lines(n) => {
+                let ended = text.rsplit_once('\n').map_or("", |(ended, _)| ended);
+                ended.lines().filter(|line| !line.trim().is_empty()).count() >= n
+            }
         }
     }
 }
@@ -90,12 +67,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_after_something_that_is_not_blank() {
-        assert!(Stop::Line.reached("\n  return x\n"));
-        assert!(!Stop::Line.reached("\n   "));
-        assert!(!Stop::Line.reached("x = 1"));
+    fn lines_end_after_something_that_is_not_blank() {
+        assert!(Stop::Lines(1).reached("\n  return x\n"));
+        assert!(!Stop::Lines(1).reached("\n   "));
+        assert!(!Stop::Lines(1).reached("x = 1"));
+        assert!(!Stop::Lines(2).reached("x = 1\n\ny"));
+        assert!(Stop::Lines(2).reached("x = 1\n\ny\n"));
         assert!(!Stop::Never.reached("x\n"));
-        assert_eq!("line".parse::<Stop>().unwrap().to_string(), "line");
-        assert!("lines".parse::<Stop>().is_err());
     }
 }

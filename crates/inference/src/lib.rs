@@ -31,6 +31,7 @@ pub mod strategies;
 pub mod jaccard;
 pub mod windows;
 
+pub mod infill;
 pub mod prompt;
 pub mod seam;
 

@@ -10,6 +10,7 @@ use models::tokenizer::Tokenizer;
 use repo::candidates::Candidate;
 use repo::language::Language;
 
+use crate::infill::Infill;
 use crate::{Cursor, Seam, Variant};
 pub(crate) use tail::last_tokens;
 
@@ -35,6 +36,8 @@ pub struct PromptRule {
     pub begin_token: Option<u32>,
     /// What becomes of white space at the end of the left context.
     pub seam: Seam,
+    /// The right context in the prompt, for models that fill in the middle; the published prompt shows none.
+    pub infill: Option<Infill>,
     /// The paper's definition or the released code's.
     ///
     /// The paper's concatenates the tokens of the three parts and writes the path as a comment of the file's language.
@@ -52,6 +55,7 @@ impl Default for PromptRule {
             cross_chars_per_token: 10,
             begin_token: None,
             seam: Seam::Kept,
+            infill: None,
             variant: Variant::Paper,
         }
     }
@@ -103,6 +107,8 @@ pub struct PromptFrame<'a> {
     rule: PromptRule,
     language: Language,
     path: Vec<u32>,
+    /// The first tokens of the right context; empty unless the prompt fills in the middle.
+    right: Vec<u32>,
     /// The last tokens of the left context, as many as fit with no candidate, each with its first byte.
     left: Vec<(u32, usize)>,
     left_bytes: usize,
@@ -118,8 +124,18 @@ impl<'a> PromptFrame<'a> {
         };
         let path = tokenizer.encode(&format!("\n\n{comment}file path: {}\n\n", cursor.path));
         let (left_context, _) = rule.seam.split(cursor.left_context);
-        let left = last_tokens(tokenizer, left_context, room(rule, path.len()));
-        Self { tokenizer, rule: *rule, language: cursor.language, path, left, left_bytes: left_context.len() }
+        let right = rule.infill.map(|infill| infill.right(tokenizer, cursor.right_context)).unwrap_or_default();
+        let mut frame = Self {
+            tokenizer,
+            rule: *rule,
+            language: cursor.language,
+            path,
+            right,
+            left: Vec::new(),
+            left_bytes: left_context.len(),
+        };
+        frame.left = last_tokens(tokenizer, left_context, frame.room(0));
+        frame
     }
 
     /// Returns the prompt that shows the candidates which precede the stop candidate, as many as fit.
@@ -127,7 +143,7 @@ impl<'a> PromptFrame<'a> {
     pub fn build(&self, candidates: &[&Candidate]) -> Prompt {
         let (text, spans) = self.join(candidates);
         let (cross, bytes_shown) = self.cross(&text);
-        let room = room(&self.rule, self.path.len() + cross.len());
+        let room = self.room(cross.len());
         let left = &self.left[self.left.len() - room.min(self.left.len())..];
         let prompt: Vec<u32> =
             cross.iter().chain(&self.path).copied().chain(left.iter().map(|(token, _)| *token)).collect();
@@ -161,7 +177,7 @@ impl<'a> PromptFrame<'a> {
 
     /// Returns the first tokens of the joined candidates that fit, and how many bytes they stand for.
     fn cross(&self, text: &str) -> (Vec<u32>, usize) {
-        let tokens_max = self.rule.cross_tokens_max.min(room(&self.rule, self.path.len()));
+        let tokens_max = self.rule.cross_tokens_max.min(self.room(0));
         let chars_max = self.rule.cross_tokens_max * self.rule.cross_chars_per_token;
         let cut = text.char_indices().nth(chars_max).map_or(text.len(), |(byte, _)| byte);
         let (mut tokens, spans) = self.tokenizer.encode_with_offsets(&text[..cut]);
@@ -172,22 +188,32 @@ impl<'a> PromptFrame<'a> {
         (tokens, spans[..tokens_max].last().map_or(0, |span| span.end))
     }
 
+    /// Returns the tokens left of a prompt's budget by the parts that are already there.
+    fn room(&self, cross: usize) -> usize {
+        let around = self.rule.infill.map_or(0, |infill| infill.extra(self.right.len()));
+        self.rule.context_tokens_max.saturating_sub(self.path.len() + cross + around + SPARE_TOKENS)
+    }
+
     /// Returns what the model reads of the concatenated parts, and how many tokens before that exceed the budget.
     fn finish(&self, parts: Vec<u32>) -> (Vec<u32>, usize) {
         let parts = match self.rule.variant {
             Variant::Paper => parts,
             Variant::Released => self.tokenizer.encode(&self.tokenizer.decode(&parts)),
         };
+        let infill = self.rule.infill.map(|infill| infill.tokens);
+        let around = self.rule.infill.map_or(0, |infill| infill.extra(self.right.len()));
         let mut tokens: Vec<u32> = self.rule.begin_token.into_iter().chain(parts).collect();
-        let dropped = tokens.len().saturating_sub(self.rule.context_tokens_max);
+        let dropped = tokens.len().saturating_sub(self.rule.context_tokens_max.saturating_sub(around));
         tokens.drain(..dropped);
+        if let Some(infill) = infill {
+            let begin = usize::from(dropped == 0 && self.rule.begin_token.is_some());
+            tokens.insert(begin, infill.prefix);
+            tokens.push(infill.suffix);
+            tokens.extend(&self.right);
+            tokens.push(infill.middle);
+        }
         (tokens, dropped)
     }
-}
-
-/// Returns the tokens left of a prompt's budget by the parts that are already there.
-fn room(rule: &PromptRule, taken: usize) -> usize {
-    rule.context_tokens_max.saturating_sub(taken + SPARE_TOKENS)
 }
 
 /// Returns how much of each of `n` candidates is in the first bytes of their joined text; those after `spans` are not.

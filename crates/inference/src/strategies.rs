@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn cursor(left_context: &str) -> Cursor<'_> {
-        Cursor { path: "main.py", language: Language::Python, left_context }
+        Cursor { path: "main.py", language: Language::Python, left_context, right_context: "" }
     }
 
     fn dense<'a>(encoder: &'a Encoder, workers: &'a Workers, k: usize, with_stop: bool) -> Strategy<'a> {

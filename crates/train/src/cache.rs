@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -44,15 +44,17 @@ pub struct ScoreCache {
 }
 
 impl ScoreCache {
-    /// Opens or creates the cache, and drops what follows the last whole record.
+    /// Opens or creates the cache, and drops what follows the last whole record. No other process can open it meanwhile.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read or written, or is not a cache.
+    /// Returns an error if the file cannot be read or written, is not a cache, or is open elsewhere.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let context = || format!("cannot open the score cache {}", path.display());
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(""))).with_context(context)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.with_context(context)?;
+        file.try_lock().with_context(|| format!("{} is in use by another process", path.display()))?;
         let length = file.metadata().with_context(context)?.len();
         let mut scores = HashMap::new();
         let mut whole = 0;
@@ -71,7 +73,8 @@ impl ScoreCache {
             tracing::warn!("{}: dropped {} bytes after the last whole record", path.display(), length - whole);
             file.set_len(whole).with_context(context)?;
         }
-        let mut file = BufWriter::new(OpenOptions::new().append(true).open(path).with_context(context)?);
+        file.seek(SeekFrom::End(0)).with_context(context)?;
+        let mut file = BufWriter::new(file);
         if whole == 0 {
             file.write_all(MAGIC).with_context(context)?;
         }
@@ -188,6 +191,17 @@ mod tests {
         let path = directory.path().join("scores.cache");
         std::fs::write(&path, "something else").unwrap();
         assert!(ScoreCache::open(&path).is_err());
+    }
+
+    #[test]
+    fn a_cache_has_one_owner_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("scores.cache");
+        let cache = ScoreCache::open(&path).unwrap();
+        let error = ScoreCache::open(&path).unwrap_err();
+        assert!(format!("{error:#}").contains("in use by another process"));
+        drop(cache);
+        assert!(ScoreCache::open(&path).is_ok());
     }
 
     #[test]

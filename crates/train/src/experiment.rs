@@ -3,20 +3,23 @@
 //! Every number of the published setup is a key; the defaults are RLCoder's. Paths in the file are relative to the
 //! file itself, so an experiment runs the same from any directory.
 
+mod evaluation;
 mod generator;
+mod learning;
 mod load;
 mod sections;
 mod validate;
 
+pub use evaluation::{EvaluationConfig, RepoCoderConfig, StopName};
 pub use generator::{
     AdapterConfig, FineTuningConfig, FunctionConfig, FunctionDatasetConfig, GeneratorEvaluationConfig,
     GeneratorExperiment, GeneratorTrainingConfig, LayoutConfig, LossName, TriggerConfig,
 };
+pub use learning::{EarlyStoppingConfig, LabelRule, OptimizerConfig, RewardConfig, RewardRule, TrainingConfig};
 pub use load::{ExperimentError, load};
 pub use sections::{
-    CandidateConfig, CandidateRuleName, DatasetConfig, EarlyStoppingConfig, EncoderConfig, EvaluationConfig,
-    HardwareConfig, ModelConfig, OptimizerConfig, PromptConfig, RetrievalConfig, RewardConfig, RewardRule,
-    SampleConfig, SeamName, SpanConfig, TrainingConfig, Variant,
+    CandidateConfig, CandidateRuleName, DatasetConfig, EncoderConfig, HardwareConfig, ModelConfig, PromptConfig,
+    RetrievalConfig, SampleConfig, SeamName, SpanConfig, Variant,
 };
 
 use std::path::{Path, PathBuf};
@@ -24,6 +27,7 @@ use std::path::{Path, PathBuf};
 use models::Workers;
 use serde::{Deserialize, Serialize};
 
+use crate::evaluation::{Arm, TRAINED, UNTRAINED};
 use crate::schedule::{Schedule, ScheduleRule, Warmup};
 
 /// Version of the experiment format that this build reads.
@@ -134,6 +138,9 @@ pub struct RetrieverExperiment {
     pub name: String,
     /// The one seed; every use draws from its own named stream of it.
     pub seed: u64,
+    /// Paper or released code, for every key that tells them apart and that the file does not give.
+    #[serde(default)]
+    pub compat: Variant,
     /// Device and threads.
     #[serde(default)]
     pub hardware: HardwareConfig,
@@ -173,10 +180,54 @@ pub struct RetrieverExperiment {
 }
 
 impl RetrieverExperiment {
+    /// Applies `compat` to the keys that tell paper and released code apart; `is_given` says which the file has itself.
+    ///
+    /// Besides the variants there is one: the released code never stops early. Two differences have no key: a short list
+    /// is not filled with copies of the stop candidate (see [`inference::strategies::Chosen`]), and labels are those of
+    /// the policy at each step, where the released code takes that at the start of the epoch.
+    fn reconcile(&mut self, is_given: impl Fn(&str) -> bool) {
+        let variants = [
+            ("candidates.variant", &mut self.candidates.variant),
+            ("retrieval.bm25", &mut self.retrieval.bm25),
+            ("prompt.variant", &mut self.prompt.variant),
+            ("evaluation.prompt.variant", &mut self.evaluation.prompt.variant),
+            ("evaluation.repocoder.variant", &mut self.evaluation.repocoder.variant),
+            ("reward.formula", &mut self.reward.formula),
+        ];
+        for (key, variant) in variants {
+            if !is_given(key) {
+                *variant = self.compat;
+            }
+        }
+        if self.compat == Variant::Released && !is_given("training.early_stopping.patience") {
+            self.training.early_stopping.patience = 0;
+        }
+    }
+
     /// Returns the generator's configuration: its own, or the evaluator's.
     #[must_use]
     pub fn generator(&self) -> &ModelConfig {
         self.generator.as_ref().unwrap_or(&self.evaluator)
+    }
+
+    /// Returns the names of the retrievers that arms may use.
+    #[must_use]
+    pub fn retrievers(&self) -> Vec<&str> {
+        let others = self.evaluation.retrievers.keys().map(String::as_str);
+        [UNTRAINED, TRAINED].into_iter().chain(others).collect()
+    }
+
+    /// Returns the arms of the evaluation, in report order.
+    #[must_use]
+    pub fn arms(&self) -> Vec<Arm> {
+        let retrievers = self.retrievers();
+        self.evaluation.arms.iter().filter_map(|name| Arm::parse(name, &retrievers)).collect()
+    }
+
+    /// Returns whether an arm needs the retriever that this experiment trains.
+    #[must_use]
+    pub fn compares_trained(&self) -> bool {
+        self.arms().iter().any(|arm| arm.retriever() == Some(TRAINED))
     }
 
     /// Returns what experiments of every kind have.

@@ -42,6 +42,8 @@ pub mod fine_tuning;
 pub mod evaluation;
 pub mod writing;
 
+pub mod answers;
+
 pub mod measuring;
 
 pub mod cache;

@@ -1,11 +1,15 @@
 //! The policy objective: `L = -sum reward * log p` over each sample's own candidates.
 
+use std::collections::BTreeSet;
+
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
+use burn::tensor::{Int, Tensor};
 use models::Workers;
 use models::dropout::Dropout;
 use models::encoder::Encoder;
+
+use crate::reward::softmax;
 
 /// One sample as the objective sees it: tokens and rewards.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +18,7 @@ pub struct Example {
     pub query: Vec<u32>,
     /// Each candidate's tokens, special ones included.
     pub candidates: Vec<Vec<u32>>,
-    /// Each candidate's reward.
+    /// The weight of each candidate's log-probability: its reward, or the advantage of its draws.
     pub rewards: Vec<f32>,
 }
 
@@ -49,12 +53,15 @@ pub fn policy_loss(query: Tensor<2>, candidates: Tensor<2>, rewards: &[f32], tem
 /// Returns the mean reward of a candidate drawn with probability `softmax(similarity / temperature)`.
 #[must_use]
 pub fn expected_reward(similarities: &[f32], rewards: &[f32], temperature: f64) -> f64 {
+    let probabilities = probabilities(similarities, temperature);
+    probabilities.iter().zip(rewards).map(|(probability, &reward)| probability * f64::from(reward)).sum()
+}
+
+/// Returns the policy: `softmax(similarity / temperature)` over a sample's candidates.
+#[must_use]
+pub fn probabilities(similarities: &[f32], temperature: f64) -> Vec<f64> {
     let logits: Vec<f64> = similarities.iter().map(|&similarity| f64::from(similarity) / temperature).collect();
-    let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logits.iter().map(|logit| (logit - max).exp()).collect();
-    let earned: f64 = weights.iter().zip(rewards).map(|(weight, &reward)| weight * f64::from(reward)).sum();
-    let total: f64 = weights.iter().sum();
-    if total > 0.0 { earned / total } else { 0.0 }
+    softmax(&logits)
 }
 
 /// How a batch is computed.
@@ -66,6 +73,8 @@ pub struct BatchRule<'a> {
     pub micro_batch_size: usize,
     /// Seed and name of the dropout stream; no dropout without it.
     pub dropout: Option<(u64, &'a str)>,
+    /// Whether the candidates of the other examples of a micro-batch are further ones with a reward of 0.
+    pub in_batch_negatives: bool,
 }
 
 /// Returns the mean loss of a batch and its gradients.
@@ -89,7 +98,7 @@ pub fn batch_gradients(
         let mut dropout =
             rule.dropout.map(|(seed, name)| Dropout::new(repo::random::stream(seed, &format!("{name}/{index}"))));
         let encoder = encoder.fork();
-        let loss = part_loss(&encoder, part, rule.temperature, dropout.as_mut()).div_scalar(examples.len() as f64);
+        let loss = part_loss(&encoder, part, rule, dropout.as_mut()).div_scalar(examples.len() as f64);
         let value = loss.clone().into_scalar::<f64>();
         (value, GradientsParams::from_grads(loss.backward(), &encoder.model))
     });
@@ -98,19 +107,38 @@ pub fn batch_gradients(
 }
 
 /// Returns the summed loss of a micro-batch: its queries in one encoder call, its candidates in another.
-fn part_loss(encoder: &Encoder, part: &[Example], temperature: f64, mut dropout: Option<&mut Dropout>) -> Tensor<1> {
+fn part_loss(encoder: &Encoder, part: &[Example], rule: BatchRule, mut dropout: Option<&mut Dropout>) -> Tensor<1> {
     let queries: Vec<Vec<u32>> = part.iter().map(|example| example.query.clone()).collect();
     let candidates: Vec<Vec<u32>> = part.iter().flat_map(|example| example.candidates.clone()).collect();
     let queries = encoder.embed_batch(&queries, dropout.as_deref_mut());
     let candidates = encoder.embed_batch(&candidates, dropout);
-    let mut first = 0;
     let losses = part.iter().enumerate().map(|(index, example)| {
-        let last = first + example.candidates.len();
-        let own = candidates.clone().slice(first..last);
-        first = last;
-        policy_loss(queries.clone().slice(index..=index), own, &example.rewards, temperature)
+        let rows = rows(part, index, rule.in_batch_negatives);
+        let mut rewards = example.rewards.clone();
+        rewards.resize(rows.len(), 0.0);
+        let rows = Tensor::<1, Int>::from_ints(rows.as_slice(), &candidates.device());
+        let candidates = candidates.clone().select(0, rows);
+        policy_loss(queries.clone().slice(index..=index), candidates, &rewards, rule.temperature)
     });
     losses.reduce(Tensor::add).expect("a micro-batch has an example")
+}
+
+/// Returns where the candidates of an example stand among those of all examples of its micro-batch: its own first, then,
+/// if asked, those of the others that it does not have itself. The stop candidate so never stands against itself.
+fn rows(part: &[Example], index: usize, in_batch_negatives: bool) -> Vec<i32> {
+    let own = &part[index].candidates;
+    let mut row = 0..;
+    let numbered: Vec<(usize, i32, &Vec<u32>)> = part
+        .iter()
+        .enumerate()
+        .flat_map(|(example, of)| of.candidates.iter().map(move |candidate| (example, candidate)))
+        .map(|(example, candidate)| (example, row.next().unwrap_or_default(), candidate))
+        .collect();
+    let mut seen: BTreeSet<&Vec<u32>> = own.iter().collect();
+    let own_rows = numbered.iter().filter(|(example, ..)| *example == index).map(|(_, row, _)| *row);
+    let others = numbered.iter().filter(|(example, ..)| in_batch_negatives && *example != index);
+    let others = others.filter(|(.., candidate)| seen.insert(candidate)).map(|(_, row, _)| *row);
+    own_rows.chain(others).collect()
 }
 
 #[cfg(test)]
@@ -175,7 +203,7 @@ mod tests {
     }
 
     fn rule(micro_batch_size: usize, dropout: Option<(u64, &str)>) -> BatchRule<'_> {
-        BatchRule { temperature: 0.05, micro_batch_size, dropout }
+        BatchRule { temperature: 0.05, micro_batch_size, dropout, in_batch_negatives: false }
     }
 
     #[test]
@@ -209,6 +237,37 @@ mod tests {
             let worst = parts.iter().zip(&whole).fold(0f32, |max, (a, b)| max.max((a - b).abs()));
             assert!(worst <= 1e-5 * scale, "micro-batches of {size}: {worst} of {scale}");
         }
+    }
+
+    #[test]
+    fn other_samples_candidates_stand_against_a_sample_unless_it_has_them_itself() {
+        let example = |candidates: &[u32]| Example {
+            query: vec![1],
+            candidates: candidates.iter().map(|&token| vec![token]).collect(),
+            rewards: vec![],
+        };
+        // 9 is the stop candidate of all three; 4 stands in two samples.
+        let part = [example(&[3, 4, 9]), example(&[4, 5, 9]), example(&[6, 4, 9])];
+        assert_eq!(rows(&part, 0, true), [0, 1, 2, 4, 6]);
+        assert_eq!(rows(&part, 1, true), [3, 4, 5, 0, 6]);
+        assert_eq!(rows(&part, 2, true), [6, 7, 8, 0, 4]);
+        assert_eq!(rows(&part, 1, false), [3, 4, 5]);
+    }
+
+    #[test]
+    fn in_batch_negatives_raise_the_loss_and_do_not_touch_a_batch_of_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let encoder = encoder(directory.path());
+        let mut examples = examples(&encoder);
+        for (index, example) in examples.iter_mut().enumerate() {
+            example.candidates[0] = encoder.candidate_tokens(&format!("def only_here_{index}()"), 32);
+        }
+        let loss = |micro_batch_size, in_batch_negatives| {
+            let rule = BatchRule { in_batch_negatives, ..rule(micro_batch_size, None) };
+            batch_gradients(&encoder, &examples, rule, &Workers::inline()).0
+        };
+        assert!(loss(3, true) > loss(3, false));
+        assert!((loss(1, true) - loss(1, false)).abs() < 1e-6);
     }
 
     #[test]

@@ -99,7 +99,8 @@ fn retriever(experiment: &RetrieverExperiment, options: &Options) -> anyhow::Res
     if options.until >= Until::Samples {
         done.push(timed(|| data::samples(experiment))?);
     }
-    if options.until >= Until::Train {
+    // An experiment that compares retrievers of other runs trains none.
+    if options.until == Until::Train || (options.until > Until::Train && experiment.compares_trained()) {
         done.push(timed(|| train::train(experiment, options, &run, &models))?);
     }
     if options.until >= Until::Evaluate {

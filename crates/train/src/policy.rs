@@ -23,6 +23,12 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Returns the candidates' similarities to the query, in their order.
+    #[must_use]
+    pub fn similarities(&self) -> Vec<f32> {
+        self.chosen.ranked.iter().map(|ranked| ranked.similarity).collect()
+    }
+
     /// Returns the index of the policy's first choice: the highest similarity, the stop candidate's included.
     #[must_use]
     pub fn first_choice(&self) -> Option<usize> {
@@ -47,18 +53,23 @@ impl Judged {
 /// Returns the strategy by which an encoder chooses, from an experiment's numbers.
 #[must_use]
 pub fn strategy<'a>(experiment: &RetrieverExperiment, encoder: &'a Encoder, workers: &'a Workers) -> Strategy<'a> {
-    let limits = RetrieverLimits {
-        query_tokens_max: experiment.encoder.query_tokens_max,
-        candidate_tokens_max: experiment.encoder.candidate_tokens_max,
-        batch_tokens_max: experiment.encoder.batch_tokens_max,
-    };
     let dense = Dense {
-        retriever: Retriever { encoder, workers, limits },
+        retriever: Retriever { encoder, workers, limits: limits(experiment) },
         prefilter_k: experiment.retrieval.prefilter,
         k: experiment.retrieval.top_k,
         with_stop: experiment.retrieval.stop_candidate,
     };
     Strategy { arm: Arm::Dense(dense), ..base_strategy(experiment) }
+}
+
+/// Returns how much of a text the encoder reads.
+#[must_use]
+pub fn limits(experiment: &RetrieverExperiment) -> RetrieverLimits {
+    RetrieverLimits {
+        query_tokens_max: experiment.encoder.query_tokens_max,
+        candidate_tokens_max: experiment.encoder.candidate_tokens_max,
+        batch_tokens_max: experiment.encoder.batch_tokens_max,
+    }
 }
 
 /// Returns the parts of a strategy that do not depend on the arm.

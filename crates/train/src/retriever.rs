@@ -15,13 +15,13 @@ use models::encoder::Encoder;
 use crate::checkpoint::{Checkpoints, Position};
 use crate::dashboard::Dashboard;
 use crate::evaluator::{Evaluator, Interrupted};
-use crate::experiment::RetrieverExperiment;
+use crate::experiment::{LabelRule, RetrieverExperiment, RewardRule};
 use crate::gradients::clip_by_global_norm;
 use crate::metrics::{Choices, Line, StepLine, ValidationLine, first_choice_nll};
 use crate::metrics_log::{self, MetricsLog};
-use crate::objective::{BatchRule, Example, batch_gradients, expected_reward};
+use crate::objective::{BatchRule, Example, batch_gradients, expected_reward, probabilities};
 use crate::policy::{Judged, choose_and_score};
-use crate::reward::{Score, rewards};
+use crate::reward::{advantages, rewards};
 use crate::run::{RunDirectory, replace_directory};
 use crate::schedule::Schedule;
 use crate::stage::hash_file;
@@ -67,7 +67,7 @@ impl RetrieverLoop<'_> {
         let mut log = MetricsLog::resume(&self.run.metrics(), &state.position)?;
         self.dashboard.start(&schedule, &state.position);
         loop {
-            match self.advance(&mut state, &schedule, &mut log) {
+            match self.advance(encoder, &mut state, &schedule, &mut log) {
                 Ok(Advance::On) => {}
                 Ok(Advance::Done) => return self.publish(&state.position),
                 Err(error) if error.is::<Interrupted>() => {
@@ -90,6 +90,7 @@ impl RetrieverLoop<'_> {
     /// An interrupted validation or step leaves the state as it was.
     fn advance(
         &mut self,
+        initial: &Encoder,
         state: &mut State,
         schedule: &Schedule,
         log: &mut MetricsLog<Line>,
@@ -106,7 +107,7 @@ impl RetrieverLoop<'_> {
         {
             return Ok(Advance::Done);
         } else {
-            let line = self.step(state, schedule)?;
+            let line = self.step(initial, state, schedule)?;
             self.dashboard.step(&line);
             log.write(&Line::Step(line))?;
             if self.checkpoint_is_due(state.position.step) {
@@ -149,14 +150,18 @@ impl RetrieverLoop<'_> {
     }
 
     /// One step: choose, score, reward, move.
-    fn step(&mut self, state: &mut State, schedule: &Schedule) -> anyhow::Result<StepLine> {
+    fn step(&mut self, initial: &Encoder, state: &mut State, schedule: &Schedule) -> anyhow::Result<StepLine> {
         let State { encoder, optimizer, position } = state;
         let step = position.step;
         let started = Instant::now();
         let before = self.evaluator.counts();
         let tasks: Vec<&Task> = schedule.batch(step).into_iter().map(|index| &self.train[index]).collect();
-        let judged = choose_and_score(self.experiment, &encoder.valid(), &mut self.evaluator, &tasks, self.workers)?;
-        let examples = self.examples(encoder, &tasks, &judged);
+        let policy = match self.experiment.training.labels {
+            LabelRule::Current => encoder.valid(),
+            LabelRule::Initial => initial.valid(),
+        };
+        let judged = choose_and_score(self.experiment, &policy, &mut self.evaluator, &tasks, self.workers)?;
+        let examples = self.examples(encoder, step, &tasks, &judged);
         ensure!(!examples.is_empty(), "no sample of step {step} has two candidates to choose from");
 
         let stream = format!("train/dropout/{step}");
@@ -165,6 +170,7 @@ impl RetrieverLoop<'_> {
             temperature: training.temperature,
             micro_batch_size: training.micro_batch_size,
             dropout: training.dropout.then_some((self.experiment.seed, stream.as_str())),
+            in_batch_negatives: training.in_batch_negatives,
         };
         let (loss, gradients) = batch_gradients(encoder, &examples, rule, self.workers);
         let norm_max = self.experiment.optimizer.gradient_norm_max;
@@ -195,11 +201,11 @@ impl RetrieverLoop<'_> {
     }
 
     /// Makes the objective's examples; a sample with fewer than two candidates teaches nothing and is left out.
-    fn examples(&self, encoder: &Encoder, tasks: &[&Task], judged: &[Judged]) -> Vec<Example> {
+    fn examples(&self, encoder: &Encoder, step: usize, tasks: &[&Task], judged: &[Judged]) -> Vec<Example> {
         let limits = &self.experiment.encoder;
         let pairs = tasks.iter().zip(judged).filter(|(_, judged)| judged.scores.len() >= 2);
         let pairs: Vec<_> = pairs.collect();
-        self.workers.map(pairs, |_, (task, judged)| Example {
+        self.workers.map(pairs, |index, (task, judged)| Example {
             query: encoder.query_tokens(&judged.chosen.query, limits.query_tokens_max),
             candidates: judged
                 .chosen
@@ -210,21 +216,32 @@ impl RetrieverLoop<'_> {
                     encoder.candidate_tokens(&text, limits.candidate_tokens_max)
                 })
                 .collect(),
-            rewards: self.rewards(&judged.scores),
+            rewards: self.weights(judged, &format!("train/draws/{step}/{index}")),
         })
     }
 
-    fn rewards(&self, scores: &[Score]) -> Vec<f32> {
-        rewards(scores, self.experiment.reward.rule)
+    /// Returns the weight of each candidate's log-probability in the loss; draws come from the stream named.
+    fn weights(&self, judged: &Judged, stream: &str) -> Vec<f32> {
+        let rewards = self.rewards(judged);
+        let reward = &self.experiment.reward;
+        match reward.rule {
+            RewardRule::Best | RewardRule::Softmax => rewards,
+            RewardRule::Sampled => {
+                let policy = probabilities(&judged.similarities(), self.experiment.training.temperature);
+                let mut rng = repo::random::stream(self.experiment.seed, stream);
+                advantages(&rewards, &policy, reward.draws, &mut rng)
+            }
+        }
+    }
+
+    fn rewards(&self, judged: &Judged) -> Vec<f32> {
+        rewards(&judged.scores, judged.none, &self.experiment.reward)
     }
 
     /// Returns the mean reward of a candidate drawn by the policy.
     fn mean_reward(&self, judged: &[Judged]) -> f64 {
         let temperature = self.experiment.training.temperature;
-        let expected = |judged: &Judged| {
-            let similarities: Vec<f32> = judged.chosen.ranked.iter().map(|ranked| ranked.similarity).collect();
-            expected_reward(&similarities, &self.rewards(&judged.scores), temperature)
-        };
+        let expected = |judged: &Judged| expected_reward(&judged.similarities(), &self.rewards(judged), temperature);
         judged.iter().map(expected).sum::<f64>() / judged.len().max(1) as f64
     }
 

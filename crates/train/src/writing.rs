@@ -1,7 +1,5 @@
 //! Held-out evaluation of a generator: every arm writes the same functions into their files.
 
-mod store;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,13 +12,13 @@ use inference::decode::{DecodingRule, Finish, Refusal, SuggestionSource, ToolDec
 use inference::function::{FunctionCompleter, OpenFunction};
 use models::{Decoder, Workers};
 use repo::{Repository, SourceFile};
+use serde::{Deserialize, Serialize};
 
+use crate::answers::{Answer, AnswerStore};
 use crate::evaluator::Interrupted;
 use crate::examples::BareFunction;
 use crate::experiment::GeneratorExperiment;
 use crate::progress::Progress;
-
-pub use store::{WritingStore, Written};
 
 /// Plain decoding, which never asks the tool.
 pub const PLAIN: &str = "plain";
@@ -30,6 +28,37 @@ pub const ARMS: [&str; 5] = [PLAIN, "toolgen_paper", "toolgen_released", "toolge
 
 /// Functions that one worker writes with one completion tool.
 const CHUNK: usize = 12;
+
+/// What one arm wrote for one sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// The id of the sample.
+    pub sample: String,
+    /// The arm.
+    pub arm: String,
+    /// The text, triggers included.
+    pub text: String,
+    /// Whether the text ended before the limit on tokens.
+    pub is_whole: bool,
+    /// Tokens by how they came: `sampled`, `trigger`, `chosen`, `forced`.
+    pub tokens: BTreeMap<String, usize>,
+    /// Triggers of the text by what became of them: `inserted`, `nothing`, ...
+    pub outcomes: BTreeMap<String, usize>,
+    /// Wall time, in seconds.
+    pub seconds: f64,
+    /// The completion tool's share of it.
+    pub tool_seconds: f64,
+}
+
+impl Answer for Written {
+    fn sample(&self) -> &str {
+        &self.sample
+    }
+
+    fn arm(&self) -> &str {
+        &self.arm
+    }
+}
 
 /// What an evaluation works with.
 pub struct Writing<'a> {
@@ -53,7 +82,7 @@ impl Writing<'_> {
     ///
     /// Returns [`Interrupted`] after a signal, or an error if a function does not fit the repositories or a text cannot
     /// be kept.
-    pub fn run(&self, functions: &[StoredFunction], store: WritingStore) -> anyhow::Result<Vec<Written>> {
+    pub fn run(&self, functions: &[StoredFunction], store: AnswerStore<Written>) -> anyhow::Result<Vec<Written>> {
         let arms = &self.experiment.evaluation.arms;
         let progress = Progress::new("writing", arms.len() * functions.len(), "functions");
         // A function is written under every arm before the next one, so that the arms' times are taken side by side.
@@ -78,7 +107,7 @@ impl Writing<'_> {
         &self,
         functions: &[&StoredFunction],
         done: &BTreeMap<&str, BTreeSet<String>>,
-        store: &Mutex<WritingStore>,
+        store: &Mutex<AnswerStore<Written>>,
         progress: &Progress,
     ) -> anyhow::Result<()> {
         let mut native = Native::new(repository_of(functions[0], self.repositories)?);
@@ -153,7 +182,7 @@ fn counts(names: impl Iterator<Item = &'static str>) -> BTreeMap<String, usize> 
     counts
 }
 
-fn locked(store: &Mutex<WritingStore>) -> MutexGuard<'_, WritingStore> {
+fn locked(store: &Mutex<AnswerStore<Written>>) -> MutexGuard<'_, AnswerStore<Written>> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -90,13 +90,13 @@ pub fn definition(name: &str) -> Option<&'static Definition> {
 }
 
 /// Every metric that a report may hold, in the order in which tables show them.
-pub const METRICS: [Definition; 22] = [
+pub const METRICS: [Definition; 26] = [
     Definition {
         name: "weighted_perplexity",
         label: "weighted perplexity",
         unit: "per token",
         direction: Direction::Lower,
-        definition: "Exponential of the mean over samples of the weighted NLL of the target under the evaluator.",
+        definition: "Exponential of the mean over samples of the weighted NLL of the target under the generator.",
         formula: Formula::Exponential("weighted_nll"),
     },
     Definition {
@@ -104,7 +104,7 @@ pub const METRICS: [Definition; 22] = [
         label: "perplexity",
         unit: "per token",
         direction: Direction::Lower,
-        definition: "Exponential of the mean over samples of the NLL per target token under the evaluator.",
+        definition: "Exponential of the mean over samples of the NLL per target token under the generator.",
         formula: Formula::Exponential("nll"),
     },
     Definition {
@@ -121,6 +121,40 @@ pub const METRICS: [Definition; 22] = [
         unit: "nats per token",
         direction: Direction::Lower,
         definition: "Negative log-likelihood of the target, averaged over its tokens.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "first_choice_weighted_perplexity",
+        label: "weighted perplexity, first choice alone",
+        unit: "per token",
+        direction: Direction::Lower,
+        definition: "Exponential of the mean over samples of the weighted NLL under the evaluator, in the prompt of \
+                     training, with only the arm's first choice shown.",
+        formula: Formula::Exponential("first_choice_weighted_nll"),
+    },
+    Definition {
+        name: "first_choice_weighted_nll",
+        label: "weighted NLL, first choice alone",
+        unit: "nats per token",
+        direction: Direction::Lower,
+        definition: "Weighted NLL of the target under the evaluator, with only the arm's first choice shown: what \
+                     training rewards.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "first_choice_nll",
+        label: "NLL, first choice alone",
+        unit: "nats per token",
+        direction: Direction::Lower,
+        definition: "NLL of the target under the evaluator, with only the arm's first choice shown.",
+        formula: Formula::Mean,
+    },
+    Definition {
+        name: "iterations",
+        label: "iterations",
+        unit: "per completion",
+        direction: Direction::Lower,
+        definition: "How often an arm that retrieves and writes by turns has written.",
         formula: Formula::Mean,
     },
     Definition {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixtures::{self, code};
+use crate::infill::InfillTokens;
 use expect_test::expect;
 use proptest::prelude::*;
 
@@ -12,7 +13,7 @@ fn rule(cross_tokens_max: usize, context_tokens_max: usize) -> PromptRule {
 }
 
 fn cursor(left_context: &str) -> Cursor<'_> {
-    Cursor { path: "app/main.py", language: Language::Python, left_context }
+    Cursor { path: "app/main.py", language: Language::Python, left_context, right_context: "" }
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn nothing_chosen_leaves_the_path_and_the_left_context() {
 #[test]
 fn the_path_is_a_comment_of_the_language_but_a_hash_comment_in_the_released_code() {
     let tokenizer = fixtures::tokenizer();
-    let cursor = Cursor { path: "A.java", language: Language::Java, left_context: "int x" };
+    let cursor = Cursor { path: "A.java", language: Language::Java, left_context: "int x", right_context: "" };
     let released = PromptRule { variant: Variant::Released, ..PromptRule::default() };
     let text = |rule| tokenizer.decode(&build(&tokenizer, &rule, cursor, &[]).tokens);
     assert_eq!(text(PromptRule::default()), "\n\n// file path: A.java\n\nint x");
@@ -169,4 +170,38 @@ proptest! {
         prop_assert_eq!(prompt.shown.len(), candidates.len());
         prop_assert!(prompt.shown.is_sorted_by(|a, b| a >= b));
     }
+}
+
+#[test]
+fn a_model_that_fills_in_the_middle_reads_what_follows_before_it_writes() {
+    let tokenizer = fixtures::infill_tokenizer();
+    let tokens = InfillTokens::find(&tokenizer).unwrap();
+    let infill = Infill { tokens, right_tokens_max: 4 };
+    let rule = PromptRule { infill: Some(infill), ..rule(40, 100) };
+    let cursor = Cursor { right_context: "join(a, b)\nprint(path)\n", ..cursor(LEFT) };
+    let chosen = code("a.py", "x = 1");
+    let prompt = build(&tokenizer, &rule, cursor, &[&chosen]);
+    let right = infill.right(&tokenizer, cursor.right_context);
+    assert_eq!(right, tokenizer.encode(cursor.right_context)[..4]);
+    let [after, before] = [prompt.tokens.len() - right.len() - 1, prompt.tokens.len() - right.len() - 2];
+    assert_eq!(prompt.tokens[0], tokens.prefix);
+    assert_eq!(prompt.tokens[before], tokens.suffix);
+    assert_eq!(prompt.tokens[after..prompt.tokens.len() - 1], right);
+    assert_eq!(prompt.tokens.last(), Some(&tokens.middle));
+    assert!(tokenizer.decode(&prompt.tokens[1..before]).ends_with("path = os."));
+    assert!(prompt.tokens.len() <= 100);
+    assert_eq!(InfillTokens::find(&fixtures::tokenizer()), None);
+}
+
+#[test]
+fn a_right_context_takes_its_room_from_the_left_one() {
+    let tokenizer = fixtures::infill_tokenizer();
+    let infill = Infill { tokens: InfillTokens::find(&tokenizer).unwrap(), right_tokens_max: 20 };
+    let left = "x = y\n".repeat(60);
+    let right = "z = x\n".repeat(60);
+    let cursor = Cursor { right_context: &right, ..cursor(&left) };
+    let with = build(&tokenizer, &PromptRule { infill: Some(infill), ..rule(16, 96) }, cursor, &[]);
+    let without = build(&tokenizer, &rule(16, 96), cursor, &[]);
+    assert_eq!(with.left_tokens + 20 + 3, without.left_tokens);
+    assert!(with.tokens.len() <= 96);
 }

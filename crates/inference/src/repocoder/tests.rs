@@ -62,8 +62,8 @@ fn roomy() -> PromptRule {
 }
 
 fn request(left_context: &str) -> CompletionRequest<'_> {
-    let cursor = Cursor { path: "main.py", language: Language::Python, left_context };
-    CompletionRequest { cursor, candidates: &[], target: None }
+    let cursor = Cursor { path: "main.py", language: Language::Python, left_context, right_context: "" };
+    CompletionRequest { cursor, candidates: &[], stop: Stop::Never, target: None }
 }
 
 fn run<F: Fn(&str) -> String>(
@@ -214,7 +214,7 @@ fn completer<'a>(decoder: &'a Decoder, workers: &'a Workers) -> Completer<'a> {
     let strategy = Choice::new(Arm::None);
     let rule = PromptRule { cross_tokens_max: 60, context_tokens_max: 112, ..PromptRule::default() };
     let prompt = PromptRule { seam: Seam::Moved, ..rule };
-    Completer { decoder, workers, strategy, prompt, tokens_max: 8, stop: Stop::Never }
+    Completer { decoder, workers, strategy, prompt, tokens_max: 8 }
 }
 
 #[test]

@@ -386,7 +386,8 @@ impl GeneratorExperiment {
     fn check_evaluation(&self) -> Result<(), Problem> {
         use validate::{at_least_one, require};
         let evaluation = &self.evaluation;
-        validate::arms(&evaluation.arms, &crate::writing::ARMS)?;
+        let known = crate::writing::ARMS;
+        validate::arms(&evaluation.arms, &known.join(", "), |name| known.contains(&name))?;
         let asks = evaluation.arms.iter().any(|arm| arm != crate::writing::PLAIN);
         require("evaluation.arms", self.dataset.marked || !asks, "can only be `plain`: this model knows no trigger")?;
         at_least_one("evaluation.tokens_max", evaluation.tokens_max)?;

@@ -57,6 +57,11 @@ trait ExperimentFile: DeserializeOwned {
     /// Notes where the file lies, whose stem names an experiment without a name.
     fn placed(self, stem: &str, directory: &Path) -> Self;
 
+    /// Sets the keys that depend on another one, unless they are given themselves.
+    fn reconciled(self, _is_given: impl Fn(&str) -> bool) -> Self {
+        self
+    }
+
     /// Checks every value that its type leaves open.
     fn validate(&self) -> Result<(), validate::Problem>;
 }
@@ -65,6 +70,11 @@ impl ExperimentFile for RetrieverExperiment {
     fn placed(self, stem: &str, directory: &Path) -> Self {
         let name = if self.name.is_empty() { stem.to_owned() } else { self.name };
         Self { name, directory: directory.to_path_buf(), ..self }
+    }
+
+    fn reconciled(mut self, is_given: impl Fn(&str) -> bool) -> Self {
+        self.reconcile(is_given);
+        self
     }
 
     fn validate(&self) -> Result<(), validate::Problem> {
@@ -107,7 +117,8 @@ fn load_as<E: ExperimentFile>(path: &Path, text: &str, overrides: &[String]) -> 
         experiment = overridden(path, text, overrides)?;
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let experiment = experiment.placed(&stem, path.parent().unwrap_or(Path::new("")));
+    let is_given = |key: &str| span_of(text, key).is_some() || overrides.iter().any(|argument| sets(argument, key));
+    let experiment = experiment.placed(&stem, path.parent().unwrap_or(Path::new(""))).reconciled(is_given);
     experiment.validate().map_err(|problem| locate(path, text, overrides, &problem))?;
     Ok(experiment)
 }
@@ -174,14 +185,18 @@ fn at(path: &Path, text: &str, span: Range<usize>, message: String) -> Experimen
 /// Points a semantic problem at the override or the line that holds its key, or else at the file.
 fn locate(path: &Path, text: &str, overrides: &[String], problem: &validate::Problem) -> ExperimentError {
     let message = format!("`{}` {}", problem.key, problem.reason);
-    let sets_key = |argument: &&String| argument.split('=').next().is_some_and(|key| key.trim() == problem.key);
-    if let Some(argument) = overrides.iter().rev().find(sets_key) {
+    if let Some(argument) = overrides.iter().rev().find(|argument| sets(argument, &problem.key)) {
         return ExperimentError::Override { argument: argument.clone(), message };
     }
     match span_of(text, &problem.key) {
         Some(span) => at(path, text, span, message),
         None => ExperimentError::File { path: path.into(), message },
     }
+}
+
+/// Returns whether an override sets a key.
+fn sets(argument: &str, key: &str) -> bool {
+    argument.split('=').next().is_some_and(|set| set.trim() == key)
 }
 
 /// Returns where a dotted key's value stands in the file.
@@ -324,6 +339,25 @@ e.toml: missing field `evaluator`"#]],
             &["optimizer.learning_rate=0"],
             expect!["--set optimizer.learning_rate=0: `optimizer.learning_rate` must be positive"],
         );
+    }
+
+    #[test]
+    fn compat_decides_what_the_file_leaves_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("e.toml");
+        let text = MINIMAL.replace("seed = 7", "seed = 7\ncompat = \"released\"") + "[reward]\nformula = \"paper\"\n";
+        std::fs::write(&path, text).unwrap();
+        let load = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+            let Experiment::Retriever(experiment) = load(&path, &overrides).unwrap() else { panic!("a retriever") };
+            let patience = experiment.training.early_stopping.patience;
+            (experiment.candidates.variant, experiment.prompt.variant, experiment.reward.formula, patience)
+        };
+        let (paper, released) = (super::super::Variant::Paper, super::super::Variant::Released);
+        assert_eq!(load(&[]), (released, released, paper, 0));
+        let overrides = ["prompt.variant=paper", "training.early_stopping.patience=3"];
+        assert_eq!(load(&overrides), (released, paper, paper, 3));
+        assert_eq!(load(&["compat=paper"]), (paper, paper, paper, 5));
     }
 
     const GENERATOR: &str = r#"kind = "generator"

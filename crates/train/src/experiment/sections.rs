@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use anyhow::Context;
+use inference::infill::{Infill, InfillTokens};
 use serde::{Deserialize, Serialize};
 
 /// Which of two published readings applies where a paper and its released code differ.
@@ -251,6 +253,8 @@ pub struct PromptConfig {
     pub variant: Variant,
     /// White space at the end of the left context: `kept` in the prompt as published, or `moved` to what follows.
     pub seam: SeamName,
+    /// Tokens of the code after the target, for models that fill in the middle; the published prompt shows none.
+    pub right_tokens_max: usize,
 }
 
 /// What becomes of white space at the end of a left context.
@@ -275,194 +279,35 @@ impl From<SeamName> for inference::Seam {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { cross_tokens_max: 512, context_tokens_max: 1024, variant: Variant::Paper, seam: SeamName::Kept }
+        Self {
+            cross_tokens_max: 512,
+            context_tokens_max: 1024,
+            variant: Variant::Paper,
+            seam: SeamName::Kept,
+            right_tokens_max: 0,
+        }
     }
 }
 
 impl PromptConfig {
-    /// Returns the rule for the prompts of a decoder; its tokenizer says which token begins them.
-    #[must_use]
-    pub fn rule(&self, decoder: &models::Decoder) -> inference::prompt::PromptRule {
-        inference::prompt::PromptRule {
+    /// Returns the rule for the prompts of a decoder; its tokenizer says which tokens stand around the parts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the right context is to be shown to a model that has no tokens for it.
+    pub fn rule(&self, decoder: &models::Decoder) -> anyhow::Result<inference::prompt::PromptRule> {
+        let tokenizer = decoder.tokenizer();
+        let infill = (self.right_tokens_max > 0)
+            .then(|| InfillTokens::find(tokenizer).context("`right_tokens_max` needs a model that fills in the middle"))
+            .transpose()?;
+        Ok(inference::prompt::PromptRule {
             cross_tokens_max: self.cross_tokens_max,
             context_tokens_max: self.context_tokens_max,
-            begin_token: decoder.tokenizer().begin(),
+            begin_token: tokenizer.begin(),
             seam: self.seam.into(),
+            infill: infill.map(|tokens| Infill { tokens, right_tokens_max: self.right_tokens_max }),
             variant: self.variant.into(),
             ..inference::prompt::PromptRule::default()
-        }
-    }
-}
-
-/// How weighted perplexities become rewards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RewardRule {
-    /// The candidate of the lowest weighted perplexity earns 1, every other 0 (the paper).
-    #[default]
-    Best,
-}
-
-/// `[reward]`: weighted perplexity and the reward made of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RewardConfig {
-    /// Who earns what.
-    pub rule: RewardRule,
-    /// Token weights by word (paper) or by token piece (released).
-    pub formula: Variant,
-    /// Weight of a token of an identifier.
-    pub identifier_weight: f64,
-    /// Weight of the target's first tokens.
-    pub first_token_weight: f64,
-    /// How many tokens count as first.
-    pub first_tokens: usize,
-    /// Tokens of the target that are scored; the rest is cut and counted.
-    pub target_tokens_max: usize,
-    /// Tokens of one scoring batch, padding included; 0 scores one sequence at a time, which is fastest on a CPU and
-    /// makes a score independent of what else is scored.
-    pub batch_tokens_max: usize,
-}
-
-impl Default for RewardConfig {
-    fn default() -> Self {
-        Self {
-            rule: RewardRule::Best,
-            formula: Variant::Paper,
-            identifier_weight: 3.0,
-            first_token_weight: 5.0,
-            first_tokens: 1,
-            target_tokens_max: 64,
-            batch_tokens_max: 0,
-        }
-    }
-}
-
-impl From<&RewardConfig> for inference::perplexity::WeightRule {
-    fn from(config: &RewardConfig) -> Self {
-        Self {
-            identifier: config.identifier_weight as f32,
-            first: config.first_token_weight as f32,
-            first_tokens: config.first_tokens,
-            variant: config.formula.into(),
-        }
-    }
-}
-
-/// `[optimizer]`: `AdamW` with linear warm-up and decay.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OptimizerConfig {
-    /// Learning rate at the end of the warm-up.
-    pub learning_rate: f64,
-    /// First moment's decay.
-    pub beta_1: f32,
-    /// Second moment's decay.
-    pub beta_2: f32,
-    /// Added to the root of the second moment.
-    pub epsilon: f32,
-    /// Decoupled weight decay.
-    pub weight_decay: f32,
-    /// Share of all steps over which the learning rate rises.
-    pub warmup_fraction: f64,
-    /// Gradients are scaled down to this global norm.
-    pub gradient_norm_max: f64,
-}
-
-impl Default for OptimizerConfig {
-    fn default() -> Self {
-        Self {
-            learning_rate: 5e-5,
-            beta_1: 0.9,
-            beta_2: 0.999,
-            epsilon: 1e-8,
-            weight_decay: 0.01,
-            warmup_fraction: 0.2,
-            gradient_norm_max: 1.0,
-        }
-    }
-}
-
-/// `[training.early_stopping]`: when a run gives up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EarlyStoppingConfig {
-    /// Epochs without a better validation value before the run stops; 0 never stops.
-    pub patience: usize,
-}
-
-impl Default for EarlyStoppingConfig {
-    fn default() -> Self {
-        Self { patience: 5 }
-    }
-}
-
-/// `[training]`: the reinforcement-learning loop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrainingConfig {
-    /// Epochs.
-    pub epochs: usize,
-    /// Samples of an epoch, taken in turn from the training split; 0 for all of them.
-    pub samples_per_epoch: usize,
-    /// Samples of a step.
-    pub batch_size: usize,
-    /// Samples whose graph is held at once; gradients are summed over the batch.
-    pub micro_batch_size: usize,
-    /// Similarities are divided by it before the softmax.
-    pub temperature: f64,
-    /// Whether the encoder's own dropout is on.
-    pub dropout: bool,
-    /// Steps between two checkpoints inside an epoch; 0 for epoch ends only.
-    pub checkpoint_steps: usize,
-    /// Checkpoints kept besides the best.
-    pub checkpoints_max: usize,
-    /// Early stopping on the validation loss.
-    pub early_stopping: EarlyStoppingConfig,
-}
-
-impl Default for TrainingConfig {
-    fn default() -> Self {
-        Self {
-            epochs: 20,
-            samples_per_epoch: 0,
-            batch_size: 16,
-            micro_batch_size: 2,
-            temperature: 0.05,
-            dropout: true,
-            checkpoint_steps: 1,
-            checkpoints_max: 2,
-            early_stopping: EarlyStoppingConfig::default(),
-        }
-    }
-}
-
-/// `[evaluation]`: what the report compares.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EvaluationConfig {
-    /// Arms in report order, of `none`, `bm25`, `untrained`, `trained`.
-    pub arms: Vec<String>,
-    /// Candidates of the `bm25` arm.
-    pub bm25_top_k: usize,
-    /// Tokens that the generator may write.
-    pub generation_tokens_max: usize,
-    /// The generator's prompt; the published evaluation shows more than training does.
-    pub prompt: PromptConfig,
-}
-
-impl Default for EvaluationConfig {
-    fn default() -> Self {
-        Self {
-            arms: ["none", "bm25", "untrained", "trained"].map(String::from).to_vec(),
-            bm25_top_k: 5,
-            generation_tokens_max: 64,
-            prompt: PromptConfig {
-                cross_tokens_max: 1536,
-                context_tokens_max: 2048,
-                variant: Variant::Paper,
-                seam: SeamName::Kept,
-            },
-        }
+        })
     }
 }

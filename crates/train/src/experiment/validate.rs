@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::{EXPERIMENT_VERSION, GeneratorExperiment, PromptConfig, RetrieverExperiment, Setting};
+use crate::evaluation::Arm;
+
+use super::{EXPERIMENT_VERSION, GeneratorExperiment, PromptConfig, RetrieverExperiment, RewardRule, Setting};
 
 /// Most samples of one kind in a split.
 const SAMPLES_MAX: usize = 100_000_000;
@@ -142,8 +144,10 @@ pub(super) fn model(key: &str, name: &str) -> Result<(), Problem> {
 fn prompt(section: &str, prompt: &PromptConfig) -> Result<(), Problem> {
     require(
         &format!("{section}.context_tokens_max"),
-        prompt.context_tokens_max >= prompt.cross_tokens_max + 32,
-        format!("must leave at least 32 tokens beside {section}.cross_tokens_max for the left context"),
+        prompt.context_tokens_max >= prompt.cross_tokens_max.saturating_add(prompt.right_tokens_max).saturating_add(32),
+        format!(
+            "must leave at least 32 tokens beside {section}.cross_tokens_max and {section}.right_tokens_max for the left context"
+        ),
     )
 }
 
@@ -160,6 +164,8 @@ fn loops(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     weight("reward.identifier_weight", reward.identifier_weight)?;
     weight("reward.first_token_weight", reward.first_token_weight)?;
     at_least_one("reward.target_tokens_max", reward.target_tokens_max)?;
+    positive("reward.softness", reward.softness)?;
+    require("reward.draws", reward.draws >= 2, "must be at least 2: each draw is held against the others")?;
     let optimizer = &experiment.optimizer;
     positive("optimizer.learning_rate", optimizer.learning_rate)?;
     decay("optimizer.beta_1", optimizer.beta_1)?;
@@ -173,23 +179,37 @@ fn loops(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     at_least_one("training.batch_size", training.batch_size)?;
     at_least_one("training.micro_batch_size", training.micro_batch_size)?;
     at_least_one("training.checkpoints_max", training.checkpoints_max)?;
+    require(
+        "training.in_batch_negatives",
+        !(training.in_batch_negatives && reward.rule == RewardRule::Sampled),
+        "must be off with `reward.rule = \"sampled\"`, whose draws come from a sample's own candidates",
+    )?;
     positive("training.temperature", training.temperature)
 }
 
 fn evaluation(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     let evaluation = &experiment.evaluation;
-    arms(&evaluation.arms, &crate::evaluation::ARMS)?;
+    let retrievers = experiment.retrievers();
+    for (position, name) in retrievers.iter().enumerate() {
+        let is_new = !retrievers[..position].contains(name) && Arm::parse(name, &[]).is_none();
+        require("evaluation.retrievers", is_new, format!("uses the name `{name}`, which means something else"))?;
+    }
+    arms(&evaluation.arms, &Arm::names(&retrievers), |name| Arm::parse(name, &retrievers).is_some())?;
     at_least_one("evaluation.bm25_top_k", evaluation.bm25_top_k)?;
+    let repocoder = &evaluation.repocoder;
+    require("evaluation.repocoder.window_lines", repocoder.window_lines >= 2, "must be at least 2")?;
+    at_least_one("evaluation.repocoder.window_step", repocoder.window_step)?;
+    at_least_one("evaluation.repocoder.iterations", repocoder.iterations)?;
+    at_least_one("evaluation.repocoder.adaptive_iterations_max", repocoder.adaptive_iterations_max)?;
     at_least_one("evaluation.generation_tokens_max", evaluation.generation_tokens_max)
 }
 
 /// Checks that there are arms, each of them known and named once.
-pub(super) fn arms(arms: &[String], known: &[&str]) -> Result<(), Problem> {
+pub(super) fn arms(arms: &[String], names: &str, is_known: impl Fn(&str) -> bool) -> Result<(), Problem> {
     require("evaluation.arms", !arms.is_empty(), "must name at least one arm")?;
     for (position, arm) in arms.iter().enumerate() {
-        let is_known = known.contains(&arm.as_str());
-        let reason = format!("has the unknown arm `{arm}`; the arms are {}", known.join(", "));
-        require("evaluation.arms", is_known, reason)?;
+        let reason = format!("has the unknown arm `{arm}`; the arms are {names}");
+        require("evaluation.arms", is_known(arm), reason)?;
         require("evaluation.arms", !arms[..position].contains(arm), format!("names `{arm}` twice"))?;
     }
     Ok(())

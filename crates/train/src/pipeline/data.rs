@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use corpus::crawl::{Corpus, CrawlEvent, CrawlOptions, CrawledRepository, crawl as crawl_sources};
@@ -19,7 +20,7 @@ use crate::evaluator::Interrupted;
 use crate::experiment::{RetrieverExperiment, Setting};
 use crate::progress::Progress;
 use crate::stage::{Fingerprint, Stage, hash_file};
-use crate::task::Task;
+use crate::task::{Cluster, Task};
 
 pub(super) const FILES: &str = "files.parquet";
 const LEDGER: &str = "ledger.parquet";
@@ -190,9 +191,18 @@ pub(super) fn fingerprint(experiment: &RetrieverExperiment) -> anyhow::Result<St
 pub fn tasks(experiment: &RetrieverExperiment, split: Split) -> anyhow::Result<Vec<Task>> {
     let dataset = Dataset::open(&experiment.setting().dataset)?;
     let rule = CandidateRule::from(&experiment.candidates);
-    let task = |sample: &Sample| Task {
-        candidates: candidates_for(&dataset.cluster_files(sample), &sample.path, &rule),
-        sample: sample.clone(),
+    let mut clusters: BTreeMap<(&str, usize), Arc<Cluster>> = BTreeMap::new();
+    let task = |sample: &Sample| {
+        let key = (dataset.repository(&sample.repository).map_or("", |of| &of.repository.name), sample.cluster);
+        let cluster = clusters.entry(key).or_insert_with(|| {
+            let files = dataset.cluster_files(sample).into_iter().cloned().collect();
+            Arc::new(Cluster { name: format!("{}#{}", sample.repository, sample.cluster), files })
+        });
+        Task {
+            candidates: candidates_for(&dataset.cluster_files(sample), &sample.path, &rule),
+            sample: sample.clone(),
+            cluster: Arc::clone(cluster),
+        }
     };
     Ok(dataset.samples_of(split).map(task).collect())
 }

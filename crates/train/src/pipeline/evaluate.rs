@@ -1,15 +1,18 @@
 //! The evaluation stage and its report.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use anyhow::Context;
 use corpus::manifest::Split;
 use eval::report::{Curve, Prediction, Report, RewardSummary, Series, VERSION, compare, headline, summarize};
 use models::Decoder;
 use models::encoder::Encoder;
 
-use super::{Models, Options, StageSummary, data};
-use crate::evaluation::Evaluation;
-use crate::experiment::RetrieverExperiment;
+use super::{Models, Options, StageSummary, data, train};
+use crate::answers::AnswerStore;
+use crate::evaluation::{Arm, Evaluation, UNTRAINED};
+use crate::experiment::{EvaluationConfig, RetrieverExperiment};
 use crate::metrics::{Line, StepLine, ValidationLine};
 use crate::metrics_log;
 use crate::run::RunDirectory;
@@ -23,12 +26,15 @@ pub(super) fn evaluate(
     models: &Models,
     earlier: &[StageSummary],
 ) -> anyhow::Result<StageSummary> {
-    let inputs = fingerprint(experiment, run, models)?;
-    let stage = Stage::new(run.root(), "evaluate", inputs);
+    let held = Held { experiment, options, run, models, dataset: data::fingerprint(experiment)? };
+    let stage = Stage::new(run.root(), "evaluate", held.fingerprint()?);
     let skipped = stage.is_done();
     if !skipped {
         let started = std::time::Instant::now();
-        let predictions = predict(experiment, options, run, models)?;
+        if !experiment.compares_trained() {
+            train::record_run(experiment, run, models, &held.dataset)?;
+        }
+        let predictions = held.predict()?;
         let mut timing: BTreeMap<String, f64> =
             earlier.iter().map(|stage| (format!("{}_seconds", stage.name), stage.seconds)).collect();
         timing.insert("evaluate_seconds".into(), started.elapsed().as_secs_f64());
@@ -43,46 +49,97 @@ pub(super) fn evaluate(
     Ok(StageSummary { name: "evaluate", skipped, seconds: 0.0, result, path: run.path("report.html") })
 }
 
-fn fingerprint(experiment: &RetrieverExperiment, run: &RunDirectory, models: &Models) -> anyhow::Result<Fingerprint> {
-    let dataset = data::fingerprint(experiment)?;
-    let sections = serde_json::to_vec(&(
-        &experiment.candidates,
-        &experiment.encoder,
-        &experiment.retrieval,
-        &experiment.reward,
-        (&experiment.evaluation, experiment.seed),
-    ))?;
-    Ok(Fingerprint::of(&[
-        ("format", b"evaluation 2"),
-        ("sections", &sections),
-        ("dataset", dataset.as_bytes()),
-        ("untrained", models.encoder.fingerprint.as_bytes()),
-        ("trained", hash_file(&run.retriever().join("model.safetensors"))?.as_bytes()),
-        ("metrics", hash_file(&run.metrics())?.as_bytes()),
-        ("generator", models.generator.fingerprint.as_bytes()),
-    ]))
+/// What a held-out evaluation starts from.
+struct Held<'a> {
+    experiment: &'a RetrieverExperiment,
+    options: &'a Options<'a>,
+    run: &'a RunDirectory,
+    models: &'a Models,
+    dataset: String,
 }
 
-fn predict(
-    experiment: &RetrieverExperiment,
-    options: &Options,
-    run: &RunDirectory,
-    models: &Models,
-) -> anyhow::Result<Vec<Prediction>> {
-    let device = models::device::resolve(&experiment.hardware.device.parse()?)?;
-    let workers = experiment.setting().workers();
-    let generator = Decoder::load(&models.generator.path, &device)?;
-    let untrained = Encoder::load(&models.encoder.path, &device)?;
-    let trained = Encoder::load(&run.retriever(), &device)?;
-    let evaluation = Evaluation {
-        experiment,
-        generator: &generator,
-        untrained: &untrained,
-        trained: &trained,
-        workers: &workers,
-        interrupter: options.interrupter,
-    };
-    evaluation.run(&data::tasks(experiment, Split::Test)?)
+impl Held<'_> {
+    fn fingerprint(&self) -> anyhow::Result<Fingerprint> {
+        let arms = self.experiment.arms();
+        let arms = arms.iter().map(|arm| Ok(self.arm_fingerprint(arm)?.as_str().to_owned()));
+        let arms: Vec<String> = arms.collect::<anyhow::Result<_>>()?;
+        let metrics = if self.experiment.compares_trained() { hash_file(&self.run.metrics())? } else { String::new() };
+        Ok(Fingerprint::of(&[
+            ("format", b"evaluation 3"),
+            ("arms", arms.join(" ").as_bytes()),
+            ("metrics", metrics.as_bytes()),
+        ]))
+    }
+
+    /// Returns what the answers of one arm depend on, so that another arm, or another retriever, leaves them as they are.
+    fn arm_fingerprint(&self, arm: &Arm) -> anyhow::Result<Fingerprint> {
+        let Self { experiment, models, .. } = self;
+        let evaluation = EvaluationConfig {
+            arms: vec![arm.to_string()],
+            retrievers: BTreeMap::new(),
+            ..experiment.evaluation.clone()
+        };
+        let sections = serde_json::to_vec(&(
+            (&experiment.candidates, &experiment.encoder, &experiment.retrieval),
+            (&experiment.prompt, &experiment.reward.without_cache()),
+            (&evaluation, experiment.seed),
+        ))?;
+        let retriever = match arm.retriever() {
+            Some(name) => models::fingerprint::fingerprint(&self.retriever(name))?,
+            None => String::new(),
+        };
+        Ok(Fingerprint::of(&[
+            ("format", b"arm 1"),
+            ("sections", &sections),
+            ("dataset", self.dataset.as_bytes()),
+            ("retriever", retriever.as_bytes()),
+            ("evaluator", models.evaluator.fingerprint.as_bytes()),
+            ("generator", models.generator.fingerprint.as_bytes()),
+        ]))
+    }
+
+    /// Returns the directory of a retriever.
+    fn retriever(&self, name: &str) -> PathBuf {
+        match (name, self.experiment.evaluation.retrievers.get(name)) {
+            (_, Some(path)) => self.experiment.setting().path(path),
+            (UNTRAINED, None) => self.models.encoder.path.clone(),
+            _ => self.run.retriever(),
+        }
+    }
+
+    fn predict(&self) -> anyhow::Result<Vec<Prediction>> {
+        let Self { experiment, options, run, models, .. } = self;
+        let device = models::device::resolve(&experiment.hardware.device.parse()?)?;
+        let workers = experiment.setting().workers();
+        let arms = experiment.arms();
+        let mut retrievers = BTreeMap::new();
+        for name in arms.iter().filter_map(Arm::retriever) {
+            let encoder = Encoder::load(&self.retriever(name), &device);
+            retrievers.insert(name.to_owned(), encoder.with_context(|| format!("cannot load the retriever `{name}`"))?);
+        }
+        let generator = Decoder::load(&models.generator.path, &device)?;
+        let other = (models.evaluator.path != models.generator.path)
+            .then(|| Decoder::load(&models.evaluator.path, &device))
+            .transpose()?;
+        let decoder = other.as_ref().unwrap_or(&generator);
+        let mut evaluator = train::evaluator(experiment, (options, run), models, decoder, &workers)?;
+        let stores = arms.iter().map(|arm| self.store(arm)).collect::<anyhow::Result<_>>()?;
+        let evaluation = Evaluation {
+            experiment,
+            generator: &generator,
+            retrievers: &retrievers,
+            workers: &workers,
+            interrupter: options.interrupter,
+        };
+        evaluation.run(&mut evaluator, &arms, stores, &data::tasks(experiment, Split::Test)?)
+    }
+
+    /// Opens the file that keeps an arm's answers.
+    fn store(&self, arm: &Arm) -> anyhow::Result<AnswerStore<Prediction>> {
+        let name = format!("answers/{arm}-{}.jsonl", &self.arm_fingerprint(arm)?.as_str()[..12]);
+        std::fs::create_dir_all(self.run.path("answers")).context("cannot create the folder of answers")?;
+        AnswerStore::open(&self.run.path(&name))
+    }
 }
 
 fn report(
@@ -97,16 +154,16 @@ fn report(
     let pairs = (0..arms.len()).rev().flat_map(|arm| (0..arm).rev().map(move |baseline| (arm, baseline)));
     let difference = |(arm, baseline): (usize, usize)| compare(predictions, arms[arm], arms[baseline], experiment.seed);
     let comparisons = pairs.flat_map(difference).collect();
-    let (steps, validations) = curves_of(run)?;
+    let (steps, validations) = if experiment.compares_trained() { curves_of(run)? } else { Default::default() };
     Ok(Report {
         version: VERSION,
         experiment: experiment.name.clone(),
         identity: identity(experiment, models)?,
-        rewards: Some(rewards(experiment, &validations)),
+        rewards: rewards(experiment, &validations),
         arms: summarize(predictions, &arms, experiment.seed),
         comparisons,
         figures: Vec::new(),
-        curves: curves(&steps, &validations),
+        curves: if steps.is_empty() { Vec::new() } else { curves(&steps, &validations) },
         corpus: data::summary(experiment)?,
         notes: notes(experiment, &steps),
         timing,
@@ -130,10 +187,10 @@ fn identity(experiment: &RetrieverExperiment, models: &Models) -> anyhow::Result
 }
 
 /// Returns what candidates were worth to the evaluator, under the best policy on the validation samples.
-fn rewards(experiment: &RetrieverExperiment, validations: &[ValidationLine]) -> RewardSummary {
+fn rewards(experiment: &RetrieverExperiment, validations: &[ValidationLine]) -> Option<RewardSummary> {
     let best = validations.iter().min_by(|a, b| a.first_choice_nll.total_cmp(&b.first_choice_nll));
     let measured_on = |line: &ValidationLine| format!("validation samples, policy after epoch {}", line.epoch);
-    best.map(|line| line.choices.summary(&measured_on(line), experiment.retrieval.top_k)).unwrap_or_default()
+    best.map(|line| line.choices.summary(&measured_on(line), experiment.retrieval.top_k))
 }
 
 fn curves_of(run: &RunDirectory) -> anyhow::Result<(Vec<StepLine>, Vec<ValidationLine>)> {

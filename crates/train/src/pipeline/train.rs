@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use corpus::manifest::Split;
 use inference::seam::MOVED_BYTES_MAX as SEAM_TOKENS_MAX;
 use models::encoder::Encoder;
-use models::{Decoder, LanguageModel};
+use models::{Decoder, LanguageModel, Workers};
 
 use super::{Models, Options, StageSummary, Until, data};
 use crate::cache::ScoreCache;
@@ -31,7 +31,7 @@ pub(super) fn fingerprint(
         &experiment.encoder,
         &experiment.retrieval,
         &experiment.prompt,
-        &experiment.reward,
+        &experiment.reward.without_cache(),
         &experiment.optimizer,
         (&experiment.training, experiment.seed),
     ))?;
@@ -74,23 +74,13 @@ fn fit(
 ) -> anyhow::Result<()> {
     let device = models::device::resolve(&experiment.hardware.device.parse()?)?;
     let workers = experiment.setting().workers();
-    let weights = [&models.encoder, &models.evaluator, &models.generator];
-    let weights: Vec<_> = weights.iter().map(|model| (model.name.clone(), model.fingerprint.clone())).collect();
-    record(run, &experiment.setting(), &toml::to_string(experiment)?, &weights, dataset)?;
+    record_run(experiment, run, models, dataset)?;
     let encoder = Encoder::load(&models.encoder.path, &device.clone().autodiff())?;
     let decoder = Decoder::load(&models.evaluator.path, &device)?;
     check_context(experiment, options, models, &decoder)?;
     let tasks = |split| data::tasks(experiment, split);
     let (train, validation) = (tasks(Split::Train)?, tasks(Split::Validation)?);
-    let evaluator = Evaluator::new(
-        &decoder,
-        models.evaluator.fingerprint.clone(),
-        experiment.prompt.rule(&decoder),
-        &experiment.reward,
-        &workers,
-        options.interrupter,
-        ScoreCache::open(&run.scores())?,
-    );
+    let evaluator = evaluator(experiment, (options, run), models, &decoder, &workers)?;
     let dashboard = if options.dashboard { Dashboard::screen(options.interrupter) } else { Dashboard::Log };
     RetrieverLoop {
         experiment,
@@ -104,6 +94,39 @@ fn fit(
         dashboard,
     }
     .train(&encoder)
+}
+
+/// Writes down what the run is and what it runs on.
+pub(super) fn record_run(
+    experiment: &RetrieverExperiment,
+    run: &RunDirectory,
+    models: &Models,
+    dataset: &str,
+) -> anyhow::Result<()> {
+    let weights = [&models.encoder, &models.evaluator, &models.generator];
+    let weights: Vec<_> = weights.iter().map(|model| (model.name.clone(), model.fingerprint.clone())).collect();
+    record(run, &experiment.setting(), &toml::to_string(experiment)?, &weights, dataset)
+}
+
+/// Makes the evaluator of a decoder, with the scores that are known already.
+pub(super) fn evaluator<'a>(
+    experiment: &RetrieverExperiment,
+    (options, run): (&Options<'a>, &RunDirectory),
+    models: &Models,
+    decoder: &'a Decoder,
+    workers: &'a Workers,
+) -> anyhow::Result<Evaluator<'a>> {
+    let shared = experiment.reward.cache.as_ref();
+    let scores = shared.map_or_else(|| run.scores(), |path| experiment.setting().path(path));
+    Ok(Evaluator::new(
+        decoder,
+        models.evaluator.fingerprint.clone(),
+        experiment.prompt.rule(decoder)?,
+        &experiment.reward,
+        workers,
+        options.interrupter,
+        ScoreCache::open(&scores)?,
+    ))
 }
 
 /// Refuses prompts that a model cannot read, before anything is trained.

@@ -16,6 +16,7 @@ use repo::Repository;
 use super::data::{self, FILES};
 use super::sources::Located;
 use super::{Options, StageSummary, functions};
+use crate::answers::AnswerStore;
 use crate::examples::{BareFunction, Functions};
 use crate::experiment::GeneratorExperiment;
 use crate::generator::Line;
@@ -23,7 +24,7 @@ use crate::measuring::Measuring;
 use crate::metrics_log;
 use crate::run::RunDirectory;
 use crate::stage::{Fingerprint, Stage, hash_file};
-use crate::writing::{PLAIN, Writing, WritingStore, Written, sample_id};
+use crate::writing::{PLAIN, Writing, Written, sample_id};
 
 /// Largest change of a logit when the adapter is folded into the weights.
 const DRIFT_MAX: f32 = 1e-2;
@@ -47,7 +48,7 @@ pub(super) fn evaluate(
     if !skipped {
         let started = std::time::Instant::now();
         let store = run.path(&format!("written-{}.jsonl", &texts.as_str()[..12]));
-        let evaluated = Evaluated::new(experiment, options, run, base, WritingStore::open(&store)?, baseline)?;
+        let evaluated = Evaluated::new(experiment, options, run, base, AnswerStore::open(&store)?, baseline)?;
         let mut timing: BTreeMap<String, f64> =
             earlier.iter().map(|stage| (format!("{}_seconds", stage.name), stage.seconds)).collect();
         timing.insert("evaluate_seconds".into(), started.elapsed().as_secs_f64());
@@ -143,7 +144,7 @@ impl Evaluated {
         options: &Options,
         run: &RunDirectory,
         base: &Located,
-        store: WritingStore,
+        store: AnswerStore<Written>,
         baseline: Option<Baseline>,
     ) -> anyhow::Result<Self> {
         let setting = experiment.setting();

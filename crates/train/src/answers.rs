@@ -1,4 +1,4 @@
-//! What was written, as it comes, so that an interrupted evaluation loses nothing.
+//! Answers of arms to samples, kept as they come, so that an interrupted evaluation loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -6,38 +6,27 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// What one arm wrote for one sample.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Written {
-    /// The id of the sample.
-    pub sample: String,
-    /// The arm.
-    pub arm: String,
-    /// The text, triggers included.
-    pub text: String,
-    /// Whether the text ended before the limit on tokens.
-    pub is_whole: bool,
-    /// Tokens by how they came: `sampled`, `trigger`, `chosen`, `forced`.
-    pub tokens: BTreeMap<String, usize>,
-    /// Triggers of the text by what became of them: `inserted`, `nothing`, ...
-    pub outcomes: BTreeMap<String, usize>,
-    /// Wall time, in seconds.
-    pub seconds: f64,
-    /// The completion tool's share of it.
-    pub tool_seconds: f64,
+/// What one arm made of one sample.
+pub trait Answer: Serialize + DeserializeOwned {
+    /// Returns the id of the sample.
+    fn sample(&self) -> &str;
+
+    /// Returns the name of the arm.
+    fn arm(&self) -> &str;
 }
 
-/// A file that grows by one line for each text.
+/// A file that grows by one line for each answer.
 #[derive(Debug)]
-pub struct WritingStore {
+pub struct AnswerStore<T> {
     path: PathBuf,
     file: File,
-    written: Vec<Written>,
+    answers: Vec<T>,
 }
 
-impl WritingStore {
+impl<T: Answer> AnswerStore<T> {
     /// Opens the file, or makes it; a last line that a crash cut short is dropped.
     ///
     /// # Errors
@@ -49,54 +38,56 @@ impl WritingStore {
             bytes => bytes.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let text = String::from_utf8_lossy(&bytes);
-        let written: Vec<Written> = text.lines().map_while(|line| serde_json::from_str(line).ok()).collect();
+        let answers: Vec<T> = text.lines().map_while(|line| serde_json::from_str(line).ok()).collect();
         let mut kept = Vec::new();
-        for text in &written {
-            serde_json::to_writer(&mut kept, text)?;
+        for answer in &answers {
+            serde_json::to_writer(&mut kept, answer)?;
             kept.push(b'\n');
         }
         crate::run::write_atomically(path, &kept)?;
         let file = OpenOptions::new().append(true).open(path);
         let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        Ok(Self { path: path.to_path_buf(), file, written })
+        Ok(Self { path: path.to_path_buf(), file, answers })
     }
 
-    /// Returns the samples that an arm has a text for.
+    /// Returns the samples that an arm has an answer to.
     #[must_use]
     pub fn samples(&self, arm: &str) -> BTreeSet<String> {
-        self.written.iter().filter(|written| written.arm == arm).map(|written| written.sample.clone()).collect()
+        self.answers.iter().filter(|answer| answer.arm() == arm).map(|answer| answer.sample().to_owned()).collect()
     }
 
-    /// Adds a text.
+    /// Adds an answer.
     ///
     /// # Errors
     ///
     /// Returns an error if it cannot be written.
-    pub fn add(&mut self, written: Written) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(&written)?;
+    pub fn add(&mut self, answer: T) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(&answer)?;
         line.push(b'\n');
         self.file.write_all(&line).with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.written.push(written);
+        self.answers.push(answer);
         Ok(())
     }
 
-    /// Returns the texts of `arms` for `samples`, by the order of the arms and then of the samples.
+    /// Returns the answers of `arms` to `samples`, by the order of the arms and then of the samples.
     #[must_use]
-    pub fn finish(self, arms: &[String], samples: &[String]) -> Vec<Written> {
-        let place = |written: &Written| {
-            let arm = arms.iter().position(|arm| *arm == written.arm)?;
-            let sample = samples.iter().position(|sample| *sample == written.sample)?;
-            Some((arm, sample))
+    pub fn finish(self, arms: &[String], samples: &[String]) -> Vec<T> {
+        let places = |names: &[String]| -> BTreeMap<String, usize> {
+            names.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect()
         };
-        let mut placed: Vec<_> = self.written.into_iter().filter_map(|text| Some((place(&text)?, text))).collect();
+        let (arms, samples) = (places(arms), places(samples));
+        let place = |answer: &T| Some((*arms.get(answer.arm())?, *samples.get(answer.sample())?));
+        let mut placed: Vec<_> =
+            self.answers.into_iter().filter_map(|answer| Some((place(&answer)?, answer))).collect();
         placed.sort_by_key(|(place, _)| *place);
-        placed.into_iter().map(|(_, written)| written).collect()
+        placed.into_iter().map(|(_, answer)| answer).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::writing::Written;
 
     fn written(sample: &str, arm: &str) -> Written {
         Written { sample: sample.into(), arm: arm.into(), text: "x = 1".into(), ..Written::default() }
@@ -106,17 +97,17 @@ mod tests {
     fn what_was_added_is_there_again_but_for_a_line_that_was_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("written.jsonl");
-        let mut store = WritingStore::open(&path).unwrap();
+        let mut store = AnswerStore::open(&path).unwrap();
         for (sample, arm) in [("b", "x"), ("a", "y"), ("a", "x"), ("c", "x")] {
             store.add(written(sample, arm)).unwrap();
         }
         drop(store);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
-        let mut store = WritingStore::open(&path).unwrap();
+        let mut store = AnswerStore::open(&path).unwrap();
         assert_eq!(store.samples("x"), ["a", "b"].map(str::to_owned).into());
         store.add(written("c", "y")).unwrap();
-        let store = WritingStore::open(&path).unwrap();
+        let store = AnswerStore::<Written>::open(&path).unwrap();
         let texts = store.finish(&["y".into(), "x".into()], &["a".into(), "b".into(), "c".into()]);
         let order: Vec<_> = texts.iter().map(|text| (text.arm.as_str(), text.sample.as_str())).collect();
         assert_eq!(order, [("y", "a"), ("y", "c"), ("x", "a"), ("x", "b")]);
