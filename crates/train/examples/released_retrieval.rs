@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use corpus::crawl::CrawledRepository;
 use inference::complete::{Completion, CompletionRequest};
-use inference::greedy::{Finish, Generated};
+use inference::greedy::{Finish, Generated, Stop};
 use inference::prompt::{self, Prompt, PromptRule};
 use inference::repocoder::{self, RepoCoderRule, Similarity, WindowIndex, Writer};
 use inference::strategies::{Arm, ChoiceRequest, Chosen, Stage, Strategy, choose};
@@ -108,7 +108,7 @@ fn digest_windows(file: &SourceFile) -> String {
 
 fn digest(items: impl IntoIterator<Item = String>) -> String {
     let joined = items.into_iter().collect::<Vec<_>>().join("\0");
-    Sha256::digest(joined.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(joined.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 /// A place in a file of a repository, by the same rule as in the script.
@@ -156,7 +156,12 @@ fn cursor_values(repositories: &[CrawledRepository], tokenizer: &Tokenizer, work
 }
 
 fn cursor<'a>(place: &Place<'a>) -> Cursor<'a> {
-    Cursor { path: &place.file.path, language: place.file.language, left_context: place.left_context }
+    Cursor {
+        path: &place.file.path,
+        language: place.file.language,
+        left_context: place.left_context,
+        right_context: "",
+    }
 }
 
 fn prompt_rule() -> PromptRule {
@@ -182,7 +187,7 @@ fn rlcoder(place: &Place<'_>, files: &[&SourceFile], tokenizer: &Tokenizer) -> [
 fn repocoder(place: &Place<'_>, index: &WindowIndex<'_>, tokenizer: &Tokenizer) -> [String; 3] {
     let writer = Rest { tokenizer, written: &place.written };
     let rule = RepoCoderRule { variant: Variant::Released, ..RepoCoderRule::default() };
-    let request = CompletionRequest { cursor: cursor(place), candidates: &[], target: None };
+    let request = CompletionRequest { cursor: cursor(place), candidates: &[], stop: Stop::Never, target: None };
     let iterated = repocoder::complete(&writer, &rule, index, &[request], &Workers::inline());
     let iterations = iterated.expect("a writer without a model does not fail").remove(0).iterations;
     let queries = iterations.iter().map(|completion| completion.chosen.query.clone());
