@@ -32,7 +32,9 @@ pub struct Bm25 {
     rule: Bm25Rule,
     word_ids: HashMap<String, usize>,
     words: Vec<Word>,
-    length_ratios: Vec<f64>,
+    /// The number of words of each document.
+    lengths: Vec<f64>,
+    mean_length: f64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -52,8 +54,9 @@ impl Bm25 {
     /// Indexes documents, each a list of words.
     #[must_use]
     pub fn with_rule(documents: &[Vec<String>], rule: Bm25Rule) -> Self {
-        let mut index =
-            Self { rule, word_ids: HashMap::new(), words: Vec::new(), length_ratios: length_ratios(documents) };
+        let lengths = documents.iter().map(|words| words.len() as f64).collect();
+        let mean_length = mean_length(documents);
+        let mut index = Self { rule, word_ids: HashMap::new(), words: Vec::new(), lengths, mean_length };
         for (document, words) in documents.iter().enumerate() {
             for word in words {
                 index.count(document, word);
@@ -78,13 +81,13 @@ impl Bm25 {
     /// Returns the number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.length_ratios.len()
+        self.lengths.len()
     }
 
     /// Returns whether there are no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.length_ratios.is_empty()
+        self.lengths.is_empty()
     }
 
     /// Returns every document's score for a query; a word the query repeats counts each time.
@@ -96,7 +99,7 @@ impl Bm25 {
             let word = &self.words[*word];
             for &(document, occurrences) in &word.postings {
                 let occurrences = f64::from(occurrences);
-                let saturation = occurrences + k1 * (1.0 - b + b * self.length_ratios[document]);
+                let saturation = occurrences + k1 * (1.0 - b + b * self.lengths[document] / self.mean_length);
                 scores[document] += word.inverse_document_frequency * (occurrences * (k1 + 1.0) / saturation);
             }
         }
@@ -127,12 +130,10 @@ fn is_separator(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
 }
 
-/// Returns each document's length over the mean length; 0 where there is no word at all.
-fn length_ratios(documents: &[Vec<String>]) -> Vec<f64> {
+/// Returns the mean number of words; 1 where there are none, so that it divides nothing by zero.
+fn mean_length(documents: &[Vec<String>]) -> f64 {
     let n_words: usize = documents.iter().map(Vec::len).sum();
-    let mean = n_words as f64 / documents.len() as f64;
-    let ratio = |document: &Vec<String>| if n_words == 0 { 0.0 } else { document.len() as f64 / mean };
-    documents.iter().map(ratio).collect()
+    if n_words == 0 { 1.0 } else { n_words as f64 / documents.len() as f64 }
 }
 
 /// Sets every word's inverse document frequency, replacing the negative ones.

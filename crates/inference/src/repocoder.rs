@@ -68,7 +68,8 @@ pub trait Writer {
     /// Returns the tokenizer of the generator.
     fn tokenizer(&self) -> &Tokenizer;
 
-    /// Returns how much of what a prompt holds: `cross_tokens_max` for retrieved code, the rest for unfinished code.
+    /// Returns how much of what a prompt holds: `cross_tokens_max` for retrieved code, the rest for unfinished code. An
+    /// infill is not used: the prompt ends at the cursor.
     fn prompt_rule(&self) -> PromptRule;
 
     /// Writes after prompts, one for each request.
@@ -160,10 +161,10 @@ pub fn complete<W: Writer>(
         end: None,
     });
     for _ in 0..rule.iterations_max {
-        let mut open: Vec<&mut Run<'_>> = runs.iter_mut().filter(|run| run.end.is_none()).collect();
+        let open: Vec<&mut Run<'_>> = runs.iter_mut().filter(|run| run.end.is_none()).collect();
         let built = retrieve(&open, rule, index, (&prompt_rule, tokenizer), workers);
         let mut going = Vec::new();
-        for (run, built) in open.iter_mut().zip(built) {
+        for (run, built) in open.into_iter().zip(built) {
             if rule.is_adaptive && !run.iterations.is_empty() && run.windows == built.windows {
                 run.end = Some(End::SameWindows);
             } else {
@@ -201,7 +202,7 @@ fn retrieve(
 }
 
 /// Writes the completions of one iteration, and ends the runs that gain nothing any more.
-fn write<W: Writer>(writer: &W, rule: &RepoCoderRule, going: Vec<(&mut &mut Run<'_>, Chosen, Prompt)>) -> Result<()> {
+fn write<W: Writer>(writer: &W, rule: &RepoCoderRule, going: Vec<(&mut Run<'_>, Chosen, Prompt)>) -> Result<()> {
     let requests: Vec<CompletionRequest<'_>> = going.iter().map(|(run, ..)| run.request).collect();
     let (mut runs, mut chosen, mut prompts) = (Vec::new(), Vec::new(), Vec::new());
     for (run, run_chosen, prompt) in going {

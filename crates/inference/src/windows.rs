@@ -102,7 +102,7 @@ mod tests {
     use crate::fixtures::file;
 
     fn numbered(n_lines: usize) -> String {
-        (0..n_lines).map(|line| format!("line {line}\n")).collect()
+        (0..n_lines).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat()
     }
 
     #[test]

@@ -293,7 +293,7 @@ proptest! {
         let files = [file("main.py", &(own.join("\n") + "\n")), file("other.py", &(other.join("\n") + "\n"))];
         let hole = (cursor * own.len() as f64) as usize;
         let begun = &own[hole][..within.min(own[hole].len() - 1)];
-        let left = own[..hole].iter().map(|line| format!("{line}\n")).collect::<String>() + begun;
+        let left = own[..hole].iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat() + begun;
         let variant = if is_released { Variant::Released } else { Variant::Paper };
         let windows = WindowRule { lines, step };
         let rule = RepoCoderRule { windows, variant, top_k: 100, blocks_max: 100, ..RepoCoderRule::default() };

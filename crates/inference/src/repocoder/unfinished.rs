@@ -71,7 +71,8 @@ impl<'a> Unfinished<'a> {
 
 /// Returns the first byte of the first line that begins at or after `byte`; `byte` itself if none does.
 fn next_line(text: &str, byte: usize) -> usize {
-    let begins = |at: usize| at == 0 || text[..at].ends_with(ends_line) && !text[at..].starts_with('\n');
+    let begins =
+        |at: usize| at == 0 || text[..at].ends_with(ends_line) && !text.as_bytes()[at - 1..].starts_with(b"\r\n");
     let mut starts = (byte..text.len()).filter(|&at| text.is_char_boundary(at));
     starts.find(|&at| begins(at)).unwrap_or(byte)
 }
@@ -80,4 +81,23 @@ fn next_line(text: &str, byte: usize) -> usize {
 fn n_ended(text: &str) -> usize {
     let lines = lines(text).len();
     if text.is_empty() || text.ends_with(ends_line) { lines } else { lines - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_begins_with_a_line_be_it_blank() {
+        let text = "ab\n\n\r\ncd\u{2028}e";
+        let starts: Vec<usize> =
+            (0..text.len()).filter(|&at| text.is_char_boundary(at)).map(|byte| next_line(text, byte)).collect();
+        assert_eq!(starts, [0, 3, 3, 3, 4, 6, 6, 11, 11, 11]);
+        assert_eq!(next_line("abc", 1), 1);
+    }
+
+    #[test]
+    fn lines_are_counted_as_far_as_they_end() {
+        assert_eq!(["", "a", "a\n", "a\nb", "a\n\n"].map(n_ended), [0, 0, 1, 1, 2]);
+    }
 }
