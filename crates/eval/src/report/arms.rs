@@ -38,6 +38,8 @@ pub(super) fn phrase(arm: &str) -> String {
         "toolgen_beam" => "ToolGen with beam search".to_owned(),
         "toolgen_ranked" => "ToolGen with ranked suggestions".to_owned(),
         "baseline" | "untrained" | "trained" => format!("the {}", label(arm)),
+        "random" => "a random candidate".to_owned(),
+        other if label(other) != other => label(other).to_owned(),
         other => format!("the arm “{other}”"),
     }
 }

@@ -27,13 +27,13 @@ pub struct Breakdown {
     pub group: String,
     /// The arms, with a few metrics each.
     pub arms: Vec<ArmSummary>,
-    /// The last arm against each of the others.
+    /// The arm in question against each of the others.
     pub comparisons: Vec<Comparison>,
 }
 
-/// Returns the arms on each part of the samples, wherever there is more than one part.
+/// Returns the arms on each part of the samples, wherever there is more than one part; `focus` is the arm in question.
 #[must_use]
-pub fn breakdown(predictions: &[Prediction], arms: &[&str], seed: u64) -> Vec<Breakdown> {
+pub fn breakdown(predictions: &[Prediction], arms: &[&str], focus: &str, seed: u64) -> Vec<Breakdown> {
     let by_repository = |prediction: &Prediction| prediction.repository.clone();
     let by_kind = |prediction: &Prediction| prediction.kind.clone();
     let by_language = |prediction: &Prediction| prediction.language.clone();
@@ -46,17 +46,17 @@ pub fn breakdown(predictions: &[Prediction], arms: &[&str], seed: u64) -> Vec<Br
             groups.entry(key(prediction)).or_default().push(few_metrics(prediction));
         }
         if groups.len() > 1 {
-            parts.extend(groups.into_iter().map(|(group, predictions)| part(by, group, &predictions, arms, seed)));
+            parts.extend(
+                groups.into_iter().map(|(group, predictions)| part(by, group, &predictions, (arms, focus), seed)),
+            );
         }
     }
     parts
 }
 
-fn part(by: &str, group: String, predictions: &[Prediction], arms: &[&str], seed: u64) -> Breakdown {
-    let comparisons = match arms.split_last() {
-        Some((last, others)) => others.iter().flat_map(|other| compare(predictions, last, other, seed)).collect(),
-        None => Vec::new(),
-    };
+fn part(by: &str, group: String, predictions: &[Prediction], (arms, focus): (&[&str], &str), seed: u64) -> Breakdown {
+    let others = arms.iter().filter(|arm| **arm != focus);
+    let comparisons = others.flat_map(|other| compare(predictions, focus, other, seed)).collect();
     Breakdown { by: by.to_owned(), group, arms: summarize(predictions, arms, seed), comparisons }
 }
 
@@ -91,7 +91,7 @@ mod tests {
             of("c", "x", "two", "line", 5.0),
             of("c", "y", "two", "line", 4.5),
         ];
-        let parts = breakdown(&predictions, &["x", "y"], 1);
+        let parts = breakdown(&predictions, &["x", "y"], "y", 1);
         let means: Vec<(&str, &str, f64, usize)> = parts
             .iter()
             .map(|part| {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn one_group_is_no_breakdown() {
-        assert!(breakdown(&[prediction("a", "x", "width()", 1.0)], &["x"], 1).is_empty());
-        assert!(breakdown(&[], &[], 1).is_empty());
+        assert!(breakdown(&[prediction("a", "x", "width()", 1.0)], &["x"], "x", 1).is_empty());
+        assert!(breakdown(&[], &[], "", 1).is_empty());
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn report() -> Report {
         }),
         arms: summarize(&predictions, &["bm25", "trained"], 7),
         comparisons: compare(&predictions, "trained", "bm25", 7),
-        breakdown: breakdown(&predictions, &["bm25", "trained"], 7),
+        breakdown: breakdown(&predictions, &["bm25", "trained"], "trained", 7),
         figures: Vec::new(),
         curves: vec![Curve {
             name: "Mean reward".to_owned(),

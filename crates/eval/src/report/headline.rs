@@ -8,6 +8,12 @@ use super::{ArmSummary, Comparison, Report};
 /// The metric that decides between retrievers, and the pair that does.
 const DECIDING: (&str, &str, &str) = ("weighted_nll", "trained", "bm25");
 
+/// Arms that sentences name where there are too many to name all.
+const NAMED: [&str; 5] = ["none", "bm25", "untrained", "sft", "trained"];
+
+/// The most arms that sentences name without choosing.
+const ARMS_MAX: usize = 5;
+
 /// Returns the outcome in plain sentences, the first of which is the headline.
 ///
 /// The sentences are made from the numbers alone: an interval that includes zero is said to include zero.
@@ -38,6 +44,13 @@ pub(super) fn focus(report: &Report) -> Option<&str> {
     deciding(report).map(|comparison| comparison.arm.as_str()).or_else(last)
 }
 
+/// Returns the arms that sentences name, the one the report is about among them.
+fn named(report: &Report) -> impl DoubleEndedIterator<Item = &ArmSummary> {
+    let focus = focus(report);
+    let is_named = move |arm: &str| NAMED.contains(&arm) || focus == Some(arm);
+    report.arms.iter().filter(move |arm| report.arms.len() <= ARMS_MAX || is_named(&arm.arm))
+}
+
 fn perplexities(report: &Report) -> String {
     let Some(arm) = focus(report).and_then(|name| report.arm(name)) else {
         return "No arm was evaluated.".to_owned();
@@ -56,7 +69,7 @@ fn against_others(report: &Report, arm: &ArmSummary, metric: &str, decimals: usi
         let value = arm.metrics.get(metric).map_or_else(|| "–".to_owned(), |interval| number(interval.mean, decimals));
         format!("{value} with {}", phrase(&arm.arm))
     };
-    let others: Vec<String> = report.arms.iter().rev().filter(|other| other.arm != arm.arm).map(level).collect();
+    let others: Vec<String> = named(report).rev().filter(|other| other.arm != arm.arm).map(level).collect();
     match others.split_last() {
         None => level(arm),
         Some((last, [])) => format!("{}, against {last}", level(arm)),
@@ -90,9 +103,7 @@ fn difference(comparison: &Comparison) -> String {
 }
 
 fn exact_matches(report: &Report) -> Option<String> {
-    let counts: Vec<String> = report
-        .arms
-        .iter()
+    let counts: Vec<String> = named(report)
         .rev()
         .filter_map(|arm| {
             let interval = arm.metrics.get("exact_match_cceval")?;

@@ -61,7 +61,7 @@ pub fn compare_runs(a: &Run, b: &Run, pairs: &[(&str, &str)], seed: u64) -> Resu
         rewards: None,
         arms: summarize(&predictions, &names, seed),
         comparisons: pairs.iter().flat_map(difference).collect(),
-        breakdown: breakdown(&predictions, &names, seed),
+        breakdown: breakdown(&predictions, &names, names.last().copied().unwrap_or_default(), seed),
         figures: Vec::new(),
         curves: Vec::new(),
         corpus: CorpusSummary::default(),

@@ -14,7 +14,7 @@ use models::encoder::Encoder;
 
 use super::{Models, Options, StageSummary, data, train};
 use crate::answers::AnswerStore;
-use crate::evaluation::{Arm, Evaluation, UNTRAINED};
+use crate::evaluation::{Arm, Evaluation, TRAINED, UNTRAINED};
 use crate::experiment::{EvaluationConfig, RetrieverExperiment};
 use crate::metrics::{Line, StepLine, ValidationLine};
 use crate::metrics_log;
@@ -164,7 +164,7 @@ fn report(
         rewards: rewards(experiment, &validations),
         arms: summarize(predictions, &arms, experiment.seed),
         comparisons,
-        breakdown: breakdown(predictions, &arms, experiment.seed),
+        breakdown: breakdown(predictions, &arms, focus(&arms), experiment.seed),
         figures: Vec::new(),
         curves: if steps.is_empty() { Vec::new() } else { curves(&steps, &validations) },
         corpus: data::summary(experiment)?,
@@ -173,13 +173,18 @@ fn report(
     })
 }
 
-/// Returns the arms that are held against each other: the last one, which is the one in question, against every other,
-/// then every other against the encoder before training.
+/// Returns the arm in question: the retriever that was trained, or else the last one.
+fn focus<'a>(arms: &[&'a str]) -> &'a str {
+    arms.iter().find(|arm| **arm == TRAINED).or(arms.last()).copied().unwrap_or_default()
+}
+
+/// Returns the arms that are held against each other: the one in question against every other, then every other against
+/// the encoder before training.
 fn pairs<'a>(arms: &[&'a str]) -> Vec<(&'a str, &'a str)> {
-    let Some((last, others)) = arms.split_last() else { return Vec::new() };
-    let of_last = others.iter().rev().map(|other| (*last, *other));
-    let of_others = others.iter().rev().filter(|other| arms.contains(&UNTRAINED) && **other != UNTRAINED);
-    of_last.chain(of_others.map(|other| (*other, UNTRAINED))).collect()
+    let focus = focus(arms);
+    let others = || arms.iter().rev().copied().filter(|arm| *arm != focus);
+    let untrained = others().filter(|arm| *arm != UNTRAINED && arms.contains(&UNTRAINED));
+    others().map(|other| (focus, other)).chain(untrained.map(|other| (other, UNTRAINED))).collect()
 }
 
 /// Adds to each prediction how far its first choice lies on the way from the untrained encoder's to the oracle's.

@@ -196,7 +196,7 @@ impl Evaluated {
             rewards: None,
             arms: summarize(&self.predictions, &arms, seed),
             comparisons: pairs.flat_map(difference).collect(),
-            breakdown: breakdown(&self.predictions, &arms, seed),
+            breakdown: breakdown(&self.predictions, &arms, arms.last().copied().unwrap_or_default(), seed),
             figures: self.figures(),
             curves: curves(run)?,
             corpus: data::summary_of(&experiment.setting(), &self.crawled, &places)?,
