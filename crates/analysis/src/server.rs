@@ -1,5 +1,5 @@
-//! Tools of other people behind the same trait: a Jedi worker and a client of language servers. Pylint, which answers one
-//! question only, stands beside them.
+//! Programs of other people. Behind the trait: a Jedi worker and a client of language servers. Pylint, which answers one
+//! question only, and [trials](trial), which run a repository's own tests, stand beside them.
 //!
 //! A tool is a program that reads a copy of the repository and answers one question at a time within a deadline. What
 //! shields the machine from it is a value, [`Protection`]; what went wrong is counted, in [`Usage`].
@@ -7,6 +7,7 @@
 //! ```text
 //! JediWorker, LanguageServer, Pylint -> tool (start, deadline, restart) -> connection (requests, framing) -> process
 //!                                 \-> sandbox (copy of the repository, bubblewrap)
+//! Trials -> process
 //! ```
 
 pub mod jedi;
@@ -16,6 +17,8 @@ pub mod lsp;
 pub mod pylint;
 
 pub mod sandbox;
+
+pub mod trial;
 
 mod tool;
 
@@ -40,6 +43,7 @@ pub use jedi::{JediOptions, JediWorker};
 pub use lsp::{LanguageServer, LanguageServerOptions};
 pub use pylint::{Pylint, PylintOptions, PylintReport};
 pub use sandbox::{Program, Protection};
+pub use trial::{Trial, TrialLimits, TrialProtection, Trials, Verdict};
 
 /// What a tool may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

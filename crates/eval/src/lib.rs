@@ -2,6 +2,7 @@
 //!
 //! - [`metrics`] compares a predicted text with its target; no model is ever loaded here;
 //! - [`completion`] compares completion tools on real code;
+//! - [`pass_rate`] runs a repository's tests on what was predicted;
 //! - [`significance`] says how sure a mean or a difference of means is;
 //! - [`report`] owns `report.json`, `predictions.jsonl` and `report.html`.
 
@@ -10,6 +11,7 @@
 
 pub mod completion;
 pub mod metrics;
+pub mod pass_rate;
 pub mod significance;
 
 pub mod report;
@@ -59,6 +61,15 @@ pub enum Error {
         found: u64,
         /// The version this build reads.
         expected: u32,
+    },
+    /// The tests of a repository cannot be run.
+    #[error("the tests of {repository}")]
+    Tests {
+        /// The repository.
+        repository: String,
+        /// The cause.
+        #[source]
+        source: analysis::Error,
     },
     /// A value could not be turned into JSON.
     #[error("a report value could not be serialized")]

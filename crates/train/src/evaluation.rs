@@ -10,6 +10,7 @@ mod iterate;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
+use eval::pass_rate::{Change, End, PassRate};
 use eval::report::{Prediction, ShownCandidate};
 use inference::complete::{Completer, Completion, CompletionRequest};
 use inference::greedy::Stop;
@@ -56,6 +57,8 @@ pub struct Evaluation<'a> {
     pub generator: &'a Decoder,
     /// The dense retrievers by name.
     pub retrievers: &'a BTreeMap<String, Encoder>,
+    /// The tests of repositories, for the pass rate.
+    pub tests: &'a PassRate,
     /// Threads.
     pub workers: &'a Workers,
     /// Set by SIGTERM and SIGINT.
@@ -154,13 +157,32 @@ impl<'a> Evaluation<'a> {
         let first_choices = first_choices(evaluator, tasks, &drafts)?;
         let completions = self.complete((tasks, targets), &drafts)?;
         let rows = drafts.iter().zip(&completions).zip(first_choices).collect();
-        Ok(self.workers.map(rows, |_, ((draft, completion), first_choice): ((&Draft, &Completion), Score)| {
-            let (task, target) = (&tasks[draft.task], &targets[draft.task]);
-            let mut prediction = self.prediction(&names[draft.arm], task, target, completion, first_choice);
-            let iterations = draft.written.as_ref().map(|written| ("iterations".to_owned(), written.iterations as f64));
-            prediction.metrics.extend(iterations);
-            (draft.arm, prediction)
-        }))
+        let predictions =
+            self.workers.map(rows, |_, ((draft, completion), first_choice): ((&Draft, &Completion), Score)| {
+                let (task, target) = (&tasks[draft.task], &targets[draft.task]);
+                let mut prediction = self.prediction(&names[draft.arm], task, target, completion, first_choice);
+                let iterations =
+                    draft.written.as_ref().map(|written| ("iterations".to_owned(), written.iterations as f64));
+                prediction.metrics.extend(iterations);
+                let passes = self.pass_rate(task, &prediction.prediction)?.map(|rate| ("pass_rate".to_owned(), rate));
+                prediction.metrics.extend(passes);
+                Ok((draft.arm, prediction))
+            });
+        predictions.into_iter().collect()
+    }
+
+    /// Returns whether the tests of the task's repository pass with a prediction, if they can tell.
+    fn pass_rate(&self, task: &Task, prediction: &str) -> anyhow::Result<Option<f64>> {
+        let sample = &task.sample;
+        let change = Change {
+            path: &sample.path,
+            left_context: &sample.left_context,
+            target: &sample.target,
+            right_context: &sample.right_context,
+            prediction,
+            end: End::Lines,
+        };
+        Ok(self.tests.judge(&sample.repository, &change)?.pass_rate())
     }
 
     /// Returns the completion of each draft; equal prompts of one task are completed once.

@@ -7,6 +7,7 @@ mod evaluation;
 mod generator;
 mod learning;
 mod load;
+mod pass_rate;
 mod sections;
 mod validate;
 
@@ -17,6 +18,7 @@ pub use generator::{
 };
 pub use learning::{EarlyStoppingConfig, LabelRule, OptimizerConfig, RewardConfig, RewardRule, TrainingConfig};
 pub use load::{ExperimentError, load};
+pub use pass_rate::{SuiteConfig, TestsConfig};
 pub use sections::{
     CandidateConfig, CandidateRuleName, DatasetConfig, EncoderConfig, HardwareConfig, ModelConfig, PromptConfig,
     RetrievalConfig, SampleConfig, SeamName, SpanConfig, Variant,

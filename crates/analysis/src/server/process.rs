@@ -36,6 +36,20 @@ pub(super) struct Launch {
     pub(super) directory: PathBuf,
 }
 
+/// What a program and all it started may hold together; looked at ten times a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Caps {
+    pub(super) memory_bytes: u64,
+    pub(super) processes: usize,
+}
+
+impl Caps {
+    /// Returns a cap on memory alone.
+    pub(super) fn memory(memory_bytes: u64) -> Self {
+        Self { memory_bytes, processes: usize::MAX }
+    }
+}
+
 /// A running program. Dropping it ends the program and all it started.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -51,6 +65,8 @@ pub(super) enum End {
     Deadline,
     /// It and its children held more bytes than this.
     Memory(u64),
+    /// It and its children were more than this.
+    Processes(usize),
     /// It was ended from here.
     Stopped,
     /// It ended by itself, with this status.
@@ -88,14 +104,14 @@ impl Shared {
 
 impl Process {
     /// Starts a program as the leader of its own group, with all three standard streams piped.
-    pub(super) fn start(launch: &Launch, memory_bytes_max: u64) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+    pub(super) fn start(launch: &Launch, caps: Caps) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let mut command = command(launch);
         let shared = Arc::new(Shared::default());
         let (sender, started) = mpsc::channel();
         let theirs = Arc::clone(&shared);
         let watcher = Builder::new()
             .name("watcher".into())
-            .spawn(move || start_and_watch(&mut command, &theirs, memory_bytes_max, &sender))?;
+            .spawn(move || start_and_watch(&mut command, &theirs, caps, &sender))?;
         let (id, stdin, stdout) = started.recv().map_err(|_| io::Error::other("its watcher ended"))??;
         Ok((Self { shared, id, watcher: Some(watcher) }, stdin, stdout))
     }
@@ -142,6 +158,13 @@ impl Process {
         self.shared.state().end.clone().unwrap_or(End::Stopped)
     }
 
+    /// Waits for the program to end, by itself or at its deadline, and tells why it is not running any more.
+    pub(super) fn wait(&mut self) -> End {
+        drop(self.shared.changed.wait_while(self.shared.state(), |state| state.end.is_none()));
+        self.stop();
+        self.shared.state().end.clone().unwrap_or(End::Stopped)
+    }
+
     /// Ends the program and all it started.
     pub(super) fn stop(&mut self) {
         self.shared.stop();
@@ -174,7 +197,7 @@ fn command(launch: &Launch) -> Command {
 
 type Started = io::Result<(u32, ChildStdin, ChildStdout)>;
 
-fn start_and_watch(command: &mut Command, shared: &Arc<Shared>, memory_bytes_max: u64, sender: &Sender<Started>) {
+fn start_and_watch(command: &mut Command, shared: &Arc<Shared>, caps: Caps, sender: &Sender<Started>) {
     let mut child = match command.spawn() {
         Ok(child) => child,
         // The receiver waits for this message, whatever it is.
@@ -188,10 +211,10 @@ fn start_and_watch(command: &mut Command, shared: &Arc<Shared>, memory_bytes_max
         return sender.send(Err(error)).unwrap_or_default();
     }
     sender.send(Ok((child.id(), stdin, stdout))).unwrap_or_default();
-    watch(&mut child, shared, memory_bytes_max);
+    watch(&mut child, shared, caps);
 }
 
-fn watch(child: &mut Child, shared: &Shared, memory_bytes_max: u64) {
+fn watch(child: &mut Child, shared: &Shared, caps: Caps) {
     loop {
         let tree = Tree::of(child.id());
         // The times are read before the exit status: an ended program has them until then.
@@ -199,20 +222,28 @@ fn watch(child: &mut Child, shared: &Shared, memory_bytes_max: u64) {
         let mut state = shared.state();
         state.cpu = state.cpu.max(cpu);
         let now = Instant::now();
-        let is_overdue = state.deadline.is_some_and(|deadline| deadline <= now);
-        if is_over || is_overdue || state.is_stopped || memory > memory_bytes_max {
-            let stopped = state.is_stopped;
+        let reason = if is_over {
+            Some(End::Exited(String::new()))
+        } else if state.is_stopped {
+            Some(End::Stopped)
+        } else if state.deadline.is_some_and(|deadline| deadline <= now) {
+            Some(End::Deadline)
+        } else if memory > caps.memory_bytes {
+            Some(End::Memory(caps.memory_bytes))
+        } else if tree.descendants().len() > caps.processes {
+            Some(End::Processes(caps.processes))
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
             drop(state);
             let status = end(child);
             let mut state = shared.state();
-            state.end = Some(if is_over {
-                End::Exited(status.map_or_else(|error| error.to_string(), |status| status.to_string()))
-            } else if stopped {
-                End::Stopped
-            } else if is_overdue {
-                End::Deadline
-            } else {
-                End::Memory(memory_bytes_max)
+            state.end = Some(match reason {
+                End::Exited(_) => {
+                    End::Exited(status.map_or_else(|error| error.to_string(), |status| status.to_string()))
+                }
+                other => other,
             });
             drop(state);
             return shared.changed.notify_all();

@@ -181,13 +181,13 @@ impl Sandbox {
 }
 
 /// Returns the installation of a program below the machine's `/tmp`, where its own folder stands instead.
-fn hidden_by_own(program: &Path) -> Option<PathBuf> {
+pub(super) fn hidden_by_own(program: &Path) -> Option<PathBuf> {
     let installation = program.parent()?.parent()?;
     (program.starts_with("/tmp") && installation != Path::new("/tmp")).then(|| installation.to_owned())
 }
 
 /// Finds a program by its path, or by its name in `PATH`.
-fn find(program: &Path) -> io::Result<PathBuf> {
+pub(super) fn find(program: &Path) -> io::Result<PathBuf> {
     let not_found = || io::Error::new(io::ErrorKind::NotFound, "no such program");
     if program.components().count() > 1 {
         let path = std::path::absolute(program)?;
@@ -219,7 +219,7 @@ fn is_about_the_name(kind: io::ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::process::Process;
+    use crate::server::process::{Caps, Process};
     use repo::{Language, SourceFile};
     use std::io::Read;
 
@@ -233,7 +233,7 @@ mod tests {
     fn shell(sandbox: &Sandbox, script: &str) -> String {
         let arguments = vec!["-c".into(), script.into()];
         let launch = sandbox.launch(&Program { arguments, ..Program::parse("sh") }).unwrap();
-        let (_process, _stdin, mut stdout) = Process::start(&launch, 1 << 30).unwrap();
+        let (_process, _stdin, mut stdout) = Process::start(&launch, Caps::memory(1 << 30)).unwrap();
         let mut text = String::new();
         stdout.read_to_string(&mut text).unwrap();
         text

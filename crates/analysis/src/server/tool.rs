@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use super::connection::{Connection, Deaf, Fault};
 use super::json_rpc::{Framing, beginning};
-use super::process::End;
-use super::process::Process;
+use super::process::{Caps, End, Process};
 use super::sandbox::{OWN_FOLDER, Program, Sandbox};
 use super::{Limits, Usage};
 use crate::error::{Error, Result};
@@ -134,7 +133,7 @@ impl Tool {
 
     fn try_start(&self) -> io::Result<(Process, Connection<ChildStdin>)> {
         let launch = self.sandbox.launch(&self.program)?;
-        let (process, stdin, stdout) = Process::start(&launch, self.limits.memory_bytes_max)?;
+        let (process, stdin, stdout) = Process::start(&launch, Caps::memory(self.limits.memory_bytes_max))?;
         Ok((process, Connection::new(stdin, stdout, self.framing)?))
     }
 
@@ -195,7 +194,9 @@ impl Tool {
             (_, End::Memory(bytes)) => {
                 Error::Ended { tool, reason: format!("its memory grew above {} MiB", bytes >> 20) }
             }
-            (_, End::Stopped) => Error::Ended { tool, reason: with("it closed its output", &process.last_words()) },
+            (_, End::Stopped | End::Processes(_)) => {
+                Error::Ended { tool, reason: with("it closed its output", &process.last_words()) }
+            }
             (_, End::Exited(status)) => Error::Ended { tool, reason: with(&status, &process.last_words()) },
         }
     }

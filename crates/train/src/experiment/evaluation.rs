@@ -7,7 +7,7 @@ use inference::repocoder::RepoCoderRule;
 use inference::windows::WindowRule;
 use serde::{Deserialize, Serialize};
 
-use super::{PromptConfig, SeamName, Variant};
+use super::{PromptConfig, SeamName, TestsConfig, Variant};
 
 /// When a held-out completion ends before its limit on tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +88,8 @@ pub struct EvaluationConfig {
     pub stop: StopName,
     /// The generator's prompt; the published evaluation shows more than training does.
     pub prompt: PromptConfig,
+    /// The tests of repositories, for the pass rate.
+    pub tests: TestsConfig,
 }
 
 impl Default for EvaluationConfig {
@@ -106,6 +108,7 @@ impl Default for EvaluationConfig {
                 seam: SeamName::Kept,
                 right_tokens_max: 0,
             },
+            tests: TestsConfig::default(),
         }
     }
 }

@@ -201,6 +201,20 @@ fn evaluation(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     at_least_one("evaluation.repocoder.window_step", repocoder.window_step)?;
     at_least_one("evaluation.repocoder.iterations", repocoder.iterations)?;
     at_least_one("evaluation.repocoder.adaptive_iterations_max", repocoder.adaptive_iterations_max)?;
+    let tests = &evaluation.tests;
+    at_least_one("evaluation.tests.processes_max", tests.processes_max)?;
+    for (key, value) in [
+        ("seconds_max", tests.seconds_max),
+        ("memory_mib_max", tests.memory_mib_max),
+        ("files_mib_max", tests.files_mib_max),
+    ] {
+        let is_possible = (1..1 << 30).contains(&value);
+        require(&format!("evaluation.tests.{key}"), is_possible, "must be at least 1 and below 2^30")?;
+    }
+    for (name, suite) in &tests.suites {
+        let key = format!("evaluation.tests.suites.{name}.command");
+        require(&key, !suite.command.trim().is_empty(), "must name a program")?;
+    }
     at_least_one("evaluation.generation_tokens_max", evaluation.generation_tokens_max)
 }
 

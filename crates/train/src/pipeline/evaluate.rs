@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use corpus::manifest::Split;
 use eval::metrics::{Formula, count_key};
+use eval::pass_rate::{self, PassRate};
 use eval::report::{
     Curve, Prediction, Report, RewardSummary, Series, VERSION, breakdown, compare, headline, summarize,
 };
@@ -88,6 +89,8 @@ impl Held<'_> {
             (&experiment.prompt, &experiment.reward.without_cache()),
             (&evaluation, experiment.seed),
         ))?;
+        let tests = evaluation.tests.rules(|path| experiment.setting().path(path));
+        let tests = tests.values().map(pass_rate::fingerprint).collect::<eval::Result<Vec<String>>>()?;
         let retriever = match arm.retriever() {
             Some(name) => models::fingerprint::fingerprint(&self.retriever(name))?,
             None => String::new(),
@@ -95,6 +98,7 @@ impl Held<'_> {
         Ok(Fingerprint::of(&[
             ("format", b"arm 1"),
             ("sections", &sections),
+            ("tests", tests.concat().as_bytes()),
             ("dataset", self.dataset.as_bytes()),
             ("retriever", retriever.as_bytes()),
             ("evaluator", models.evaluator.fingerprint.as_bytes()),
@@ -128,10 +132,16 @@ impl Held<'_> {
         let decoder = other.as_ref().unwrap_or(&generator);
         let mut evaluator = train::evaluator(experiment, (options, run), models, decoder, &workers)?;
         let stores = arms.iter().map(|arm| self.store(arm)).collect::<anyhow::Result<_>>()?;
+        let rules = experiment.evaluation.tests.rules(|path| experiment.setting().path(path));
+        let tests = PassRate::open(&rules, &run.path("trials.jsonl"))?;
+        for (repository, protection) in tests.protection() {
+            tracing::info!("tests of {repository}: {protection}");
+        }
         let evaluation = Evaluation {
             experiment,
             generator: &generator,
             retrievers: &retrievers,
+            tests: &tests,
             workers: &workers,
             interrupter: options.interrupter,
         };

@@ -16,7 +16,7 @@ fn shell(script: &str) -> Launch {
 
 /// Returns what the program wrote until its output closed, and how it ended.
 fn run(script: &str, deadline: Duration, memory: u64) -> (String, Process, End) {
-    let (mut process, stdin, mut stdout) = Process::start(&shell(script), memory).unwrap();
+    let (mut process, stdin, mut stdout) = Process::start(&shell(script), Caps::memory(memory)).unwrap();
     process.arm(Instant::now() + deadline);
     drop(stdin);
     let mut text = String::new();
@@ -65,7 +65,7 @@ fn children_that_left_the_group_end_too() {
 
 #[test]
 fn a_program_that_does_not_read_cannot_block_its_writer() {
-    let (mut process, mut stdin, _stdout) = Process::start(&shell("sleep 60"), MEMORY).unwrap();
+    let (mut process, mut stdin, _stdout) = Process::start(&shell("sleep 60"), Caps::memory(MEMORY)).unwrap();
     process.arm(Instant::now() + Duration::from_millis(300));
     assert!(stdin.write_all(&vec![b'x'; 1 << 20]).is_err());
     assert_eq!(process.finish(), End::Deadline);
@@ -89,7 +89,7 @@ fn processor_time_counts_children_and_outlives_the_program() {
 
 #[test]
 fn a_program_that_is_dropped_ends() {
-    let (process, _stdin, mut stdout) = Process::start(&shell("echo $$; exec sleep 60"), MEMORY).unwrap();
+    let (process, _stdin, mut stdout) = Process::start(&shell("echo $$; exec sleep 60"), Caps::memory(MEMORY)).unwrap();
     let mut line = [0; 32];
     let length = stdout.read(&mut line).unwrap();
     drop(process);
@@ -99,6 +99,6 @@ fn a_program_that_is_dropped_ends() {
 #[test]
 fn a_program_that_is_not_there_does_not_start() {
     let launch = Launch { program: "/nowhere/tool".into(), ..shell("") };
-    assert_eq!(Process::start(&launch, MEMORY).unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(Process::start(&launch, Caps::memory(MEMORY)).unwrap_err().kind(), io::ErrorKind::NotFound);
     assert!(!succeeds(&launch));
 }
