@@ -65,6 +65,27 @@ fn a_run_reports_all_arms_and_is_then_skipped() {
 }
 
 #[test]
+fn what_is_predicted_is_tried_in_the_repository() {
+    let place = Place::new(SMOKE);
+    let folder = crate::root().join("tests/fixtures/python_shop");
+    let suite = "evaluation.tests.suites.python_shop";
+    let overrides = [
+        format!("{suite}.folder={}", folder.display()),
+        format!("{suite}.command=python3 -m compileall -q ."),
+        "evaluation.arms=['none', 'bm25']".to_owned(),
+    ];
+    place.finish(&overrides.each_ref().map(String::as_str));
+    let predictions = read_predictions(&place.path("run/predictions.jsonl")).unwrap();
+    let (tried, others): (Vec<_>, Vec<_>) = predictions.iter().partition(|p| p.metrics.contains_key("pass_rate"));
+    assert!(!tried.is_empty() && tried.iter().all(|prediction| prediction.repository == "python_shop"));
+    assert!(others.iter().all(|prediction| prediction.repository != "python_shop"));
+    assert!(place.report().to_string().contains("\"pass_rate\""));
+    // One verdict for each file as it was, and one for each different prediction.
+    let verdicts = String::from_utf8(place.bytes("run/trials.jsonl")).unwrap();
+    assert!(verdicts.contains("passed") && verdicts.lines().count() > 1, "{verdicts}");
+}
+
+#[test]
 fn every_step_has_a_loss_and_a_gradient() {
     let place = Place::new(SMOKE);
     place.finish(&[]);

@@ -31,19 +31,22 @@ pub struct Breakdown {
     pub comparisons: Vec<Comparison>,
 }
 
+/// What a prediction is grouped by.
+type Key = fn(&Prediction) -> &str;
+
 /// Returns the arms on each part of the samples, wherever there is more than one part; `focus` is the arm in question.
 #[must_use]
 pub fn breakdown(predictions: &[Prediction], arms: &[&str], focus: &str, seed: u64) -> Vec<Breakdown> {
-    let by_repository = |prediction: &Prediction| prediction.repository.clone();
-    let by_kind = |prediction: &Prediction| prediction.kind.clone();
-    let by_language = |prediction: &Prediction| prediction.language.clone();
-    let ways: [(&str, &dyn Fn(&Prediction) -> String); 3] =
-        [("repository", &by_repository), ("kind", &by_kind), ("language", &by_language)];
+    let ways: [(&str, Key); 3] = [
+        ("repository", |prediction| &prediction.repository),
+        ("kind", |prediction| &prediction.kind),
+        ("language", |prediction| &prediction.language),
+    ];
     let mut parts = Vec::new();
     for (by, key) in ways {
         let mut groups: BTreeMap<String, Vec<Prediction>> = BTreeMap::new();
         for prediction in predictions {
-            groups.entry(key(prediction)).or_default().push(few_metrics(prediction));
+            groups.entry(key(prediction).to_owned()).or_default().push(few_metrics(prediction));
         }
         if groups.len() > 1 {
             parts.extend(

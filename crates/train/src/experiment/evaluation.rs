@@ -78,6 +78,8 @@ pub struct EvaluationConfig {
     /// Retrievers besides `untrained` and `trained`, by name: the `retriever/` directories of other runs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub retrievers: BTreeMap<String, PathBuf>,
+    /// Test samples that are looked at, spread evenly over all of them; 0 looks at all.
+    pub samples_max: usize,
     /// Candidates of the `bm25` arm.
     pub bm25_top_k: usize,
     /// Windows and iterations of the `jaccard` and `repocoder` arms.
@@ -97,6 +99,7 @@ impl Default for EvaluationConfig {
         Self {
             arms: ["none", "bm25", "untrained", "trained"].map(String::from).to_vec(),
             retrievers: BTreeMap::new(),
+            samples_max: 0,
             bm25_top_k: 5,
             repocoder: RepoCoderConfig::default(),
             generation_tokens_max: 64,

@@ -72,6 +72,7 @@ impl Held<'_> {
         Ok(Fingerprint::of(&[
             ("format", b"evaluation 3"),
             ("arms", arms.join(" ").as_bytes()),
+            ("samples", self.experiment.evaluation.samples_max.to_string().as_bytes()),
             ("metrics", metrics.as_bytes()),
         ]))
     }
@@ -82,6 +83,7 @@ impl Held<'_> {
         let evaluation = EvaluationConfig {
             arms: vec![arm.to_string()],
             retrievers: BTreeMap::new(),
+            samples_max: 0,
             ..experiment.evaluation.clone()
         };
         let sections = serde_json::to_vec(&(
@@ -145,7 +147,8 @@ impl Held<'_> {
             workers: &workers,
             interrupter: options.interrupter,
         };
-        evaluation.run(&mut evaluator, &arms, stores, &data::tasks(experiment, Split::Test)?)
+        let tasks = spread(data::tasks(experiment, Split::Test)?, experiment.evaluation.samples_max);
+        evaluation.run(&mut evaluator, &arms, stores, &tasks)
     }
 
     /// Opens the file that keeps an arm's answers.
@@ -154,6 +157,20 @@ impl Held<'_> {
         std::fs::create_dir_all(self.run.path("answers")).context("cannot create the folder of answers")?;
         AnswerStore::open(&self.run.path(&name))
     }
+}
+
+/// Keeps at most `max` of the items, spread evenly; 0 keeps all.
+fn spread<T>(items: Vec<T>, max: usize) -> Vec<T> {
+    let n = items.len();
+    if max == 0 || max >= n {
+        return items;
+    }
+    items
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| index * max / n != (index + 1) * max / n)
+        .map(|(_, item)| item)
+        .collect()
 }
 
 fn report(
@@ -304,4 +321,18 @@ fn notes(experiment: &RetrieverExperiment, steps: &[StepLine]) -> Vec<String> {
         notes.push(format!("Training stopped early, after {} of {planned} epochs.", last.epoch + 1));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_spread_evenly() {
+        let items: Vec<usize> = (0..10).collect();
+        assert_eq!(spread(items.clone(), 0), items);
+        assert_eq!(spread(items.clone(), 10), items);
+        assert_eq!(spread(items.clone(), 3), [3, 6, 9]);
+        assert!((1..12).all(|max| spread(items.clone(), max).len() == max.min(10)));
+    }
 }
