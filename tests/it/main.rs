@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod analyze;
+mod benchmark;
 #[cfg(feature = "browser")]
 mod browser;
 mod complete;

@@ -1,6 +1,7 @@
 //! Numbers with definitions: metrics, significance, reports.
 //!
 //! - [`metrics`] compares a predicted text with its target; no model is ever loaded here;
+//! - [`benchmark`] reads benchmarks as their authors published them, and checks them;
 //! - [`completion`] compares completion tools on real code;
 //! - [`pass_rate`] runs a repository's tests on what was predicted;
 //! - [`significance`] says how sure a mean or a difference of means is;
@@ -9,6 +10,7 @@
 // `expect!` writes its raw strings with hashes.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_raw_string_hashes))]
 
+pub mod benchmark;
 pub mod completion;
 pub mod metrics;
 pub mod pass_rate;
@@ -61,6 +63,16 @@ pub enum Error {
         found: u64,
         /// The version this build reads.
         expected: u32,
+    },
+    /// A benchmark's file is not what its format says.
+    #[error("{}:{line}: {problem}", path.display())]
+    Benchmark {
+        /// The file.
+        path: PathBuf,
+        /// The line, from one.
+        line: usize,
+        /// What is wrong, and what was expected.
+        problem: String,
     },
     /// The tests of a repository cannot be run.
     #[error("the tests of {repository}")]

@@ -38,19 +38,22 @@ pub enum TargetKind {
     Line,
     /// The lines of a call into the repository's own API, as in RepoEval.
     ApiCall,
+    /// The body of a function, as in RepoEval. Benchmarks bring it; none is drawn from a corpus.
+    Function,
 }
 
 impl TargetKind {
-    /// Every kind.
+    /// Every kind that is drawn from a corpus.
     pub const ALL: [Self; 3] = [Self::Span, Self::Line, Self::ApiCall];
 
-    /// Returns the stable name: `span`, `line` or `api_call`.
+    /// Returns the stable name: `span`, `line`, `api_call` or `function`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Span => "span",
             Self::Line => "line",
             Self::ApiCall => "api_call",
+            Self::Function => "function",
         }
     }
 }

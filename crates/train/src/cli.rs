@@ -1,6 +1,7 @@
 //! The command line: an experiment, or one of the verbs for single stages.
 
 mod analyze;
+mod benchmark;
 mod compare;
 mod complete;
 mod model;
@@ -35,6 +36,7 @@ use crate::{plan, signals};
         train candidates --file src/app.py --json\n  \
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
         train compare checkpoints/a checkpoints/b\n  \
+        train benchmark check tasks.jsonl --repositories repositories\n  \
         train complete --repo . --file src/app.py --function main --model models/smollm2 --adapter lora --trace\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n  \
         train analyze completions --repo . --file src/app.py --byte 1042\n  \
@@ -105,6 +107,9 @@ enum Verb {
         Both runs must have predicted the same samples. Differences are those of the second run over the first, paired, \
         with 95 % bootstrap intervals.")]
     Compare(compare::CompareArguments),
+    /// Checks published benchmarks before they are used, and writes our samples in their formats.
+    #[command(subcommand)]
+    Benchmark(benchmark::BenchmarkVerb),
     /// Asks what an IDE knows about a repository: completions, definitions, types, headers, diagnostics.
     #[command(subcommand)]
     Analyze(analyze::AnalyzeVerb),
@@ -141,6 +146,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
         Some(Verb::Model(verb)) => model::run(&verb, out)?,
         Some(Verb::Compare(arguments)) => compare::compare(&arguments, out)?,
+        Some(Verb::Benchmark(verb)) => benchmark::run(&verb, out)?,
         Some(Verb::Complete(arguments)) => complete::run(&arguments, out)?,
         Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,
         None => return experiment(&cli.run, out),

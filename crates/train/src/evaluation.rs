@@ -20,6 +20,7 @@ use inference::strategies::{Chosen, Ranked};
 use models::encoder::Encoder;
 use models::{Decoder, Workers};
 use repo::candidates::Candidate;
+use repo::targets::TargetKind;
 
 pub use arm::{Arm, TRAINED, UNTRAINED};
 use choices::Chooser;
@@ -180,7 +181,7 @@ impl<'a> Evaluation<'a> {
             target: &sample.target,
             right_context: &sample.right_context,
             prediction,
-            end: End::Lines,
+            end: if sample.kind == TargetKind::Function { End::Body } else { End::Lines },
         };
         Ok(self.tests.judge(&sample.repository, &change)?.pass_rate())
     }

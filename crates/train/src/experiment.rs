@@ -11,7 +11,7 @@ mod pass_rate;
 mod sections;
 mod validate;
 
-pub use evaluation::{EvaluationConfig, RepoCoderConfig, StopName};
+pub use evaluation::{BenchmarkConfig, EvaluationConfig, RepoCoderConfig, StopName};
 pub use generator::{
     AdapterConfig, FineTuningConfig, FunctionConfig, FunctionDatasetConfig, GeneratorEvaluationConfig,
     GeneratorExperiment, GeneratorTrainingConfig, LayoutConfig, LossName, TriggerConfig,

@@ -1,5 +1,6 @@
 //! The main job: crawl, sample, train, evaluate, report; each stage skipped while nothing it depends on has changed.
 
+mod benchmark;
 mod data;
 mod evaluate;
 mod fine_tune;

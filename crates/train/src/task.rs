@@ -24,6 +24,8 @@ pub struct Task {
     pub sample: Sample,
     /// Code from other files, in file order.
     pub candidates: Vec<CodeCandidate>,
+    /// The code from other files that a benchmark itself shows, most similar first.
+    pub given: Vec<CodeCandidate>,
     /// The cluster of the sample's file.
     pub cluster: Arc<Cluster>,
 }

@@ -13,6 +13,8 @@ pub const TRAINED: &str = "trained";
 pub enum Arm {
     /// `none`: no code from other files.
     None,
+    /// `given`: the code that a benchmark's file itself shows.
+    Given,
     /// `random`: one candidate of the cluster.
     Random,
     /// `bm25`: the most similar candidates by BM25.
@@ -50,6 +52,7 @@ impl Arm {
         let known = |name: &str| retrievers.contains(&name).then(|| name.to_owned());
         Some(match name {
             "none" => Self::None,
+            "given" => Self::Given,
             "random" => Self::Random,
             "bm25" => Self::Bm25,
             "best_of_random" => Self::BestOf { retriever: None },
@@ -76,7 +79,7 @@ impl Arm {
         let of_retrievers = |pattern: &dyn Fn(&str) -> String| -> Vec<String> {
             retrievers.iter().map(|retriever| pattern(retriever)).collect()
         };
-        let fixed = ["none", "random", "bm25", "jaccard", "repocoder", "repocoder_adaptive", "best_of_random"];
+        let fixed = ["none", "given", "random", "bm25", "jaccard", "repocoder", "repocoder_adaptive", "best_of_random"];
         let fixed = fixed.map(str::to_owned).to_vec();
         let lists = [
             fixed,
@@ -94,11 +97,17 @@ impl Arm {
         matches!(self, Self::Jaccard | Self::RepoCoder { .. })
     }
 
+    /// Returns whether the arm needs the files of the repository.
+    #[must_use]
+    pub fn retrieves(&self) -> bool {
+        !matches!(self, Self::None | Self::Given)
+    }
+
     /// Returns the retriever that the arm needs.
     #[must_use]
     pub fn retriever(&self) -> Option<&str> {
         match self {
-            Self::None | Self::Random | Self::Bm25 | Self::Jaccard => None,
+            Self::None | Self::Given | Self::Random | Self::Bm25 | Self::Jaccard => None,
             Self::Dense { retriever, .. } => Some(retriever),
             Self::BestOf { retriever } | Self::RepoCoder { retriever, .. } => retriever.as_deref(),
         }
@@ -109,6 +118,7 @@ impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
+            Self::Given => f.write_str("given"),
             Self::Random => f.write_str("random"),
             Self::Bm25 => f.write_str("bm25"),
             Self::Dense { retriever, with_stop: true } => f.write_str(retriever),

@@ -40,6 +40,7 @@ impl<'a> Chooser<'a> {
         let top_k = self.experiment.retrieval.top_k;
         Ok(match arm {
             Arm::None | Arm::Jaccard | Arm::RepoCoder { .. } => vec![Chosen::default(); self.tasks.len()],
+            Arm::Given => self.tasks.iter().map(given).collect(),
             Arm::Random => self.random(1),
             Arm::Bm25 => {
                 let arm = strategies::Arm::Bm25 { k: self.experiment.evaluation.bm25_top_k };
@@ -112,6 +113,16 @@ impl<'a> Chooser<'a> {
         };
         Ok(proposed.into_iter().zip(scores).map(keep).collect())
     }
+}
+
+/// Returns what a benchmark shows, in its order.
+fn given(task: &Task) -> Chosen {
+    let ranked = task.given.iter().map(|code| Ranked {
+        candidate: Candidate::Code(code.clone()),
+        similarity: 0.0,
+        before_stop: true,
+    });
+    Chosen { query: String::new(), ranked: ranked.collect() }
 }
 
 /// Returns the first `k` of what was ranked, with the stop candidate where it stands or without it.

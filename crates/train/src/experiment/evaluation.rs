@@ -68,6 +68,21 @@ impl RepoCoderConfig {
     }
 }
 
+/// `[evaluation.benchmark]`: a published benchmark in place of the dataset's test samples.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchmarkConfig {
+    /// The file: JSON lines of `CrossCodeEval` or `RepoEval`, or a `samples.parquet`.
+    pub file: PathBuf,
+    /// `crosscodeeval`, `repoeval` or `samples`; told by the file when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The folder that holds the repositories under the names that the benchmark gives them. Without it only the arms
+    /// `none` and `given` can run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repositories: Option<PathBuf>,
+}
+
 /// `[evaluation]`: what the report compares.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -78,6 +93,9 @@ pub struct EvaluationConfig {
     /// Retrievers besides `untrained` and `trained`, by name: the `retriever/` directories of other runs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub retrievers: BTreeMap<String, PathBuf>,
+    /// A published benchmark that is evaluated on; the dataset's test samples when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<BenchmarkConfig>,
     /// Test samples that are looked at, spread evenly over all of them; 0 looks at all.
     pub samples_max: usize,
     /// Candidates of the `bm25` arm.
@@ -99,6 +117,7 @@ impl Default for EvaluationConfig {
         Self {
             arms: ["none", "bm25", "untrained", "trained"].map(String::from).to_vec(),
             retrievers: BTreeMap::new(),
+            benchmark: None,
             samples_max: 0,
             bm25_top_k: 5,
             repocoder: RepoCoderConfig::default(),

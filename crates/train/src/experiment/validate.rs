@@ -195,6 +195,20 @@ fn evaluation(experiment: &RetrieverExperiment) -> Result<(), Problem> {
         require("evaluation.retrievers", is_new, format!("uses the name `{name}`, which means something else"))?;
     }
     arms(&evaluation.arms, &Arm::names(&retrievers), |name| Arm::parse(name, &retrievers).is_some())?;
+    let benchmark = evaluation.benchmark.as_ref();
+    if let Some(format) = benchmark.and_then(|benchmark| benchmark.format.as_ref()) {
+        let parsed = format.parse::<eval::benchmark::Format>();
+        require("evaluation.benchmark.format", parsed.is_ok(), parsed.err().unwrap_or_default())?;
+    }
+    let is_given = !evaluation.arms.iter().any(|arm| arm == "given") || benchmark.is_some();
+    require("evaluation.arms", is_given, "has the arm `given`, which shows what `evaluation.benchmark` gives")?;
+    let has_files = benchmark.is_none_or(|benchmark| benchmark.repositories.is_some());
+    let retrieves = experiment.arms().iter().any(Arm::retrieves);
+    require(
+        "evaluation.benchmark.repositories",
+        has_files || !retrieves,
+        "must name a folder for arms other than none and given",
+    )?;
     at_least_one("evaluation.bm25_top_k", evaluation.bm25_top_k)?;
     let repocoder = &evaluation.repocoder;
     require("evaluation.repocoder.window_lines", repocoder.window_lines >= 2, "must be at least 2")?;

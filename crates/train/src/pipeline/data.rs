@@ -201,6 +201,7 @@ pub fn tasks(experiment: &RetrieverExperiment, split: Split) -> anyhow::Result<V
         Task {
             candidates: candidates_for(&dataset.cluster_files(sample), &sample.path, &rule),
             sample: sample.clone(),
+            given: Vec::new(),
             cluster: Arc::clone(cluster),
         }
     };

@@ -13,6 +13,7 @@ use eval::report::{
 use models::Decoder;
 use models::encoder::Encoder;
 
+use super::benchmark::Benchmark;
 use super::{Models, Options, StageSummary, data, train};
 use crate::answers::AnswerStore;
 use crate::evaluation::{Arm, Evaluation, TRAINED, UNTRAINED};
@@ -30,20 +31,28 @@ pub(super) fn evaluate(
     models: &Models,
     earlier: &[StageSummary],
 ) -> anyhow::Result<StageSummary> {
-    let held = Held { experiment, options, run, models, dataset: data::fingerprint(experiment)? };
+    let read = |config| Benchmark::read(experiment, config);
+    let benchmark = experiment.evaluation.benchmark.as_ref().map(read).transpose()?;
+    let dataset = match &benchmark {
+        Some(benchmark) => benchmark.fingerprint.clone(),
+        None => data::fingerprint(experiment)?,
+    };
+    let held = Held { experiment, options, run, models, benchmark, dataset };
     let stage = Stage::new(run.root(), "evaluate", held.fingerprint()?);
     let skipped = stage.is_done();
     if !skipped {
         let started = std::time::Instant::now();
         if !experiment.compares_trained() {
-            train::record_run(experiment, run, models, &held.dataset)?;
+            train::record_run(experiment, run, models, &data::fingerprint(experiment)?)?;
         }
         let mut predictions = held.predict()?;
         add_gap_closed(&mut predictions);
         let mut timing: BTreeMap<String, f64> =
             earlier.iter().map(|stage| (format!("{}_seconds", stage.name), stage.seconds)).collect();
         timing.insert("evaluate_seconds".into(), started.elapsed().as_secs_f64());
-        let report = report(experiment, run, models, &predictions, timing)?;
+        let mut report = report(experiment, run, models, &predictions, timing)?;
+        let benchmark = held.benchmark.as_ref().map(|benchmark| ("benchmark".to_owned(), benchmark.identity.clone()));
+        report.identity.extend(benchmark);
         eval::report::write_predictions(&run.path("predictions.jsonl"), &predictions)?;
         report.write(&run.path("report.json"))?;
         eval::report::write_html(&run.path("report.html"), &report, &predictions)?;
@@ -60,6 +69,8 @@ struct Held<'a> {
     options: &'a Options<'a>,
     run: &'a RunDirectory,
     models: &'a Models,
+    benchmark: Option<Benchmark>,
+    /// A hash of what is evaluated on.
     dataset: String,
 }
 
@@ -72,6 +83,7 @@ impl Held<'_> {
         Ok(Fingerprint::of(&[
             ("format", b"evaluation 3"),
             ("arms", arms.join(" ").as_bytes()),
+            ("dataset", self.dataset.as_bytes()),
             ("samples", self.experiment.evaluation.samples_max.to_string().as_bytes()),
             ("metrics", metrics.as_bytes()),
         ]))
@@ -83,6 +95,7 @@ impl Held<'_> {
         let evaluation = EvaluationConfig {
             arms: vec![arm.to_string()],
             retrievers: BTreeMap::new(),
+            benchmark: None,
             samples_max: 0,
             ..experiment.evaluation.clone()
         };
@@ -147,7 +160,11 @@ impl Held<'_> {
             workers: &workers,
             interrupter: options.interrupter,
         };
-        let tasks = spread(data::tasks(experiment, Split::Test)?, experiment.evaluation.samples_max);
+        let tasks = match &self.benchmark {
+            Some(benchmark) => benchmark.tasks(experiment)?,
+            None => data::tasks(experiment, Split::Test)?,
+        };
+        let tasks = spread(tasks, experiment.evaluation.samples_max);
         evaluation.run(&mut evaluator, &arms, stores, &tasks)
     }
 
