@@ -6,8 +6,8 @@
 //!
 //! `CrossCodeEval` measures cut the prediction first (see [`truncate::cceval`]) and drop what looks like a comment
 //! from both sides (see [`cceval::without_comments`]). `RepoEval` measures look at the first lines of the raw
-//! prediction. (`RLCoder`'s own `RepoEval` numbers are taken after the `CrossCodeEval` cut: to reproduce them, pass
-//! what [`truncate`] and [`cceval::without_comments`] leave.)
+//! prediction; `RLCoder`'s own `RepoEval` numbers are taken after the `CrossCodeEval` cut and have names of their own.
+//! [`pairs`] scores any texts with everything there is.
 
 pub mod exact_match;
 
@@ -30,6 +30,8 @@ pub mod dependency_coverage;
 pub mod static_validity;
 
 pub mod generation;
+
+pub mod pairs;
 
 mod definitions;
 
@@ -55,9 +57,13 @@ pub fn score(left_context: &str, prediction: &str, target: &str, language: Langu
         ("exact_match_cceval", indicator(exact_match::cceval(&predicted_code, &target_code))),
         ("edit_similarity_cceval", edit_similarity::cceval(&predicted_code, &target_code)),
         ("identifier_exact_match_cceval", indicator(predicted_names == target_names)),
+        ("identifier_precision_cceval", identifiers::share_cceval(&predicted_names, &target_names)),
+        ("identifier_recall_cceval", identifiers::share_cceval(&target_names, &predicted_names)),
         ("identifier_f1_cceval", identifiers::f1_cceval(&predicted_names, &target_names)),
         ("exact_match_repoeval", indicator(exact_match::repoeval(prediction, target))),
         ("edit_similarity_repoeval", edit_similarity::repoeval(prediction, target)),
+        ("exact_match_rlcoder_repoeval", indicator(exact_match::repoeval(&predicted_code, &target_code))),
+        ("edit_similarity_rlcoder_repoeval", edit_similarity::repoeval(&predicted_code, &target_code)),
         ("exact_match_rlcoder_github", indicator(exact_match::rlcoder_github(prediction, target))),
     ])
 }

@@ -4,6 +4,7 @@ mod analyze;
 mod benchmark;
 mod compare;
 mod complete;
+mod metrics;
 mod model;
 mod summary;
 mod verbs;
@@ -37,6 +38,7 @@ use crate::{plan, signals};
         train model generate --model hf:HuggingFaceTB/SmolLM2-135M --prompt 'def main('\n  \
         train compare checkpoints/a checkpoints/b\n  \
         train benchmark check tasks.jsonl --repositories repositories\n  \
+        train metrics --pairs pairs.jsonl --json\n  \
         train complete --repo . --file src/app.py --function main --model models/smollm2 --adapter lora --trace\n  \
         train corpus inspect datasets/quickstart/samples.parquet\n  \
         train analyze completions --repo . --file src/app.py --byte 1042\n  \
@@ -107,6 +109,13 @@ enum Verb {
         Both runs must have predicted the same samples. Differences are those of the second run over the first, paired, \
         with 95 % bootstrap intervals.")]
     Compare(compare::CompareArguments),
+    /// Scores predictions of any model against references, with every metric and each of its variants.
+    #[command(after_help = "Examples:\n  \
+        train metrics --pairs pairs.jsonl\n  \
+        train metrics --pairs pairs.jsonl --json\n\n\
+        A line: {\"prompt\": \"x = \", \"prediction\": \"f(a)\", \"reference\": \"f(b)\", \"language\": \"python\"}. Metrics that cut \
+        the prediction parse it after the prompt. Metrics over a corpus are formed from counts summed over the pairs.")]
+    Metrics(metrics::MetricsArguments),
     /// Checks published benchmarks before they are used, and writes our samples in their formats.
     #[command(subcommand)]
     Benchmark(benchmark::BenchmarkVerb),
@@ -146,6 +155,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         Some(Verb::Fetch(arguments)) => verbs::fetch(&arguments, out)?,
         Some(Verb::Model(verb)) => model::run(&verb, out)?,
         Some(Verb::Compare(arguments)) => compare::compare(&arguments, out)?,
+        Some(Verb::Metrics(arguments)) => metrics::metrics(&arguments, out)?,
         Some(Verb::Benchmark(verb)) => benchmark::run(&verb, out)?,
         Some(Verb::Complete(arguments)) => complete::run(&arguments, out)?,
         Some(Verb::Analyze(verb)) => analyze::run(&verb, out)?,

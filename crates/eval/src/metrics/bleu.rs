@@ -1,10 +1,28 @@
-//! BLEU-4 from counts that add up over samples.
+//! BLEU-4 from counts that add up over samples, with the three smoothings in use.
+
+mod tokenize_13a;
 
 use std::collections::BTreeMap;
 use std::ops::Add;
 
 /// The longest n-gram counted.
 pub const ORDERS: usize = 4;
+
+pub use tokenize_13a::tokenize_13a;
+
+/// What a match counts that is not there, where an order has none, for [`Smoothing::Epsilon`].
+const EPSILON: f64 = 0.1;
+
+/// What becomes of an order of n-grams without matches, whose logarithm is infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smoothing {
+    /// Every precision is `(matches + 1) / (totals + 1)`: `ToolGen` and `CodeXGLUE`'s `bleu.py`.
+    AddOne,
+    /// An order without matches counts a tenth of one: NLTK's `method1`, which `CodeBLEU` uses.
+    Epsilon,
+    /// The first order without matches counts half a match, the second a quarter, and so on: `sacrebleu`.
+    Exponential,
+}
 
 /// What BLEU needs to know of a sample, or, added up, of a corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,16 +65,45 @@ impl BleuCounts {
         counts
     }
 
-    /// Returns corpus BLEU-4 as `ToolGen` computes it, from 0 to 1: each precision is `(matches + 1) / (totals + 1)`.
+    /// Returns corpus BLEU-4, from 0 to 1, with the standard brevity penalty.
     ///
     /// # References
     ///
     /// `ToolGen`, `Bleu.compute_bleu` with `smooth=True`, which divides by zero where prediction or target has no
-    /// token.
+    /// token; NLTK, `corpus_bleu` with `SmoothingFunction().method1`, whose totals are those of
+    /// [`Self::at_least_one`]; `sacrebleu` 2.5, `BLEU.compute_bleu` with `smooth_method="exp"`, divided by 100.
     #[must_use]
-    pub fn value(&self) -> f64 {
-        let precisions = self.matches.iter().zip(&self.totals).map(|(matches, total)| (matches + 1.0) / (total + 1.0));
-        brevity_penalty(self.prediction_tokens, self.target_tokens) * geometric_mean(precisions)
+    pub fn value(&self, smoothing: Smoothing) -> f64 {
+        let precision = match smoothing {
+            Smoothing::AddOne => {
+                let shares = self.matches.iter().zip(&self.totals);
+                geometric_mean(shares.map(|(matches, total)| (matches + 1.0) / (total + 1.0)))
+            }
+            Smoothing::Epsilon => with_epsilon(&self.matches, &self.totals),
+            Smoothing::Exponential => self.with_halves(),
+        };
+        brevity_penalty(self.prediction_tokens, self.target_tokens) * precision
+    }
+
+    fn with_halves(&self) -> f64 {
+        if self.matches.iter().all(|matches| *matches <= 0.0) || self.totals.contains(&0.0) {
+            return 0.0;
+        }
+        let mut half = 1.0;
+        let share = |(matches, total): (&f64, &f64)| {
+            if *matches > 0.0 {
+                return matches / total;
+            }
+            half /= 2.0;
+            half / total
+        };
+        geometric_mean(self.matches.iter().zip(&self.totals).map(share))
+    }
+
+    /// Returns the counts of a sample in which every order has at least one n-gram, as NLTK counts.
+    #[must_use]
+    pub fn at_least_one(self) -> Self {
+        Self { totals: self.totals.map(|total| total.max(1.0)), ..self }
     }
 
     /// Returns the counts in the order of [`Self::NAMES`].
@@ -112,6 +159,15 @@ pub(super) fn clipped<T: Ord>(ngrams: &BTreeMap<&[T], usize>, others: &BTreeMap<
     ngrams.iter().map(|(ngram, count)| others.get(ngram).map_or(0, |other| *count.min(other))).sum::<usize>() as f64
 }
 
+/// Returns the geometric mean of the shares, an order without matches smoothed; 0 if not even a single token matches.
+pub(super) fn with_epsilon(matches: &[f64; ORDERS], totals: &[f64; ORDERS]) -> f64 {
+    if matches[0] <= 0.0 {
+        return 0.0;
+    }
+    let smoothed = |matches: f64| if matches > 0.0 { matches } else { EPSILON };
+    geometric_mean(matches.iter().zip(totals).map(|(matches, total)| smoothed(*matches) / total))
+}
+
 /// Returns the standard brevity penalty: 1 for a prediction longer than its target, 0 for an empty one.
 pub(super) fn brevity_penalty(prediction_tokens: f64, target_tokens: f64) -> f64 {
     if prediction_tokens > target_tokens {
@@ -154,14 +210,26 @@ mod tests {
         let corpus = counts("a b c d", "a b c d") + counts("a x", "a b");
         let precisions = [(6.0, 7.0), (4.0, 5.0), (3.0, 3.0), (2.0, 2.0)];
         let expected: f64 = precisions.iter().map(|(matches, total): &(f64, f64)| (matches / total).ln()).sum::<f64>();
-        assert!((corpus.value() - (expected / 4.0).exp()).abs() < 1e-12);
+        assert!((corpus.value(Smoothing::AddOne) - (expected / 4.0).exp()).abs() < 1e-12);
         assert_eq!(BleuCounts::from_array(corpus.to_array()), corpus);
     }
 
     #[test]
     fn short_predictions_are_punished_and_empty_ones_score_nothing() {
-        assert!((counts("a b c d e f", "a b c d e f").value() - 1.0).abs() < 1e-12);
-        assert!((counts("a", "a b").value() - (-1.0_f64).exp()).abs() < 1e-12);
-        assert!(counts("", "a b").value().abs() < 1e-12);
+        assert!((counts("a b c d e f", "a b c d e f").value(Smoothing::AddOne) - 1.0).abs() < 1e-12);
+        assert!((counts("a", "a b").value(Smoothing::AddOne) - (-1.0_f64).exp()).abs() < 1e-12);
+        for smoothing in [Smoothing::AddOne, Smoothing::Epsilon, Smoothing::Exponential] {
+            assert!(counts("", "a b").at_least_one().value(smoothing).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn smoothings_differ_where_an_order_has_no_match() {
+        let counts = counts("a b x d e", "a b c d e");
+        let value = |smoothing| counts.value(smoothing);
+        let mean = |shares: [f64; 4]| shares.iter().product::<f64>().powf(0.25);
+        assert!((value(Smoothing::AddOne) - mean([5.0 / 6.0, 3.0 / 5.0, 1.0 / 4.0, 1.0 / 3.0])).abs() < 1e-12);
+        assert!((value(Smoothing::Epsilon) - mean([4.0 / 5.0, 2.0 / 4.0, 0.1 / 3.0, 0.1 / 2.0])).abs() < 1e-12);
+        assert!((value(Smoothing::Exponential) - mean([4.0 / 5.0, 2.0 / 4.0, 0.5 / 3.0, 0.25 / 2.0])).abs() < 1e-12);
     }
 }

@@ -6,7 +6,7 @@
 //!                                    \-> data flow, variables numbered
 //! ```
 //!
-//! Two implementations are in use, and differ: [`Variant`] names them. The original recurses over syntax trees and
+//! Three implementations are in use, and differ: [`Variant`] names them. The original recurses over syntax trees and
 //! runs loop bodies twice at every level; here nothing recurses, and [`dataflow`] has limits. The original also orders
 //! some lists of variable names by Python's string hashes, which change from run to run; here they keep the order of
 //! their first mention.
@@ -25,7 +25,7 @@ use std::ops::Add;
 use repo::Language;
 use repo::syntax::Preorder;
 
-use super::bleu::{BleuCounts, ORDERS, added, brevity_penalty, geometric_mean, ngrams};
+use super::bleu::{BleuCounts, ORDERS, Smoothing, added, brevity_penalty, ngrams, with_epsilon};
 use super::python_text::{strip, words};
 use tree::FlatTree;
 
@@ -34,13 +34,13 @@ use tree::FlatTree;
 pub enum Variant {
     /// `ToolGen`'s copy of `CodeXGLUE`'s: comments count, and a corpus without data flow scores 0 for it.
     Toolgen,
+    /// `CodeXGLUE`'s own, in the version of its code-to-code translation: what looks like a Java comment is taken out of
+    /// every language before parsing, and a corpus without data flow scores 0 for it.
+    Codexglue,
     /// `codebleu` 0.7.0 of the Python Package Index: comments and docstrings are taken out before parsing, and a
     /// data-flow score of 0 counts as 1. Its Python keywords include `match`, `case` and `type`.
     K4black,
 }
-
-/// What an n-gram that is missing from the prediction counts, in a corpus that has none of its order.
-const EPSILON: f64 = 0.1;
 
 /// The weight of a word that is no keyword.
 const WORD_WEIGHT: f64 = 0.2;
@@ -116,6 +116,7 @@ impl CodeBleuCounts {
         let mut counts = Self::of_words(prediction, target, language, variant);
         let parsed = |text: &str| match variant {
             Variant::Toolgen => text.to_owned(),
+            Variant::Codexglue => comments::without_comments(text, Language::Java),
             Variant::K4black => comments::without_comments(text, language),
         };
         let (prediction, target) = (parsed(prediction), parsed(target));
@@ -132,8 +133,8 @@ impl CodeBleuCounts {
     fn of_words(prediction: &str, target: &str, language: Language, variant: Variant) -> Self {
         let prediction: Vec<&str> = words(prediction).collect();
         let target: Vec<&str> = words(target).collect();
-        let mut counts = Self { words: BleuCounts::new(&prediction, &target), samples: 1.0, ..Self::default() };
-        counts.words.totals = counts.words.totals.map(|total| total.max(1.0));
+        let words = BleuCounts::new(&prediction, &target).at_least_one();
+        let mut counts = Self { words, samples: 1.0, ..Self::default() };
         for order in 1..=ORDERS {
             let (predicted, wanted) = (ngrams(&prediction, order), ngrams(&target, order));
             let weigh = |word: &str| if is_keyword(word, language, variant) { 1.0 } else { WORD_WEIGHT };
@@ -158,11 +159,10 @@ impl CodeBleuCounts {
     #[must_use]
     pub fn parts(&self) -> Parts {
         let predicted = self.words.prediction_tokens;
-        let brevity = brevity_penalty(predicted, self.words.target_tokens);
         let weighted_brevity = brevity_penalty(predicted, 2.0 * self.samples);
         Parts {
-            ngrams: brevity * smoothed(&self.words.matches, &self.words.totals),
-            weighted_ngrams: weighted_brevity * smoothed(&self.recalled, &self.wanted),
+            ngrams: self.words.value(Smoothing::Epsilon),
+            weighted_ngrams: weighted_brevity * with_epsilon(&self.recalled, &self.wanted),
             syntax: share(self.subtree_matches, self.subtrees),
             dataflow: share(self.flow_matches, self.flows),
         }
@@ -220,15 +220,6 @@ impl Add for CodeBleuCounts {
     fn add(self, other: Self) -> Self {
         Self::from_array(added(self.to_array(), other.to_array()))
     }
-}
-
-/// Returns the geometric mean of the shares, zero counts smoothed; 0 if not even a single word matches.
-fn smoothed(matches: &[f64; ORDERS], totals: &[f64; ORDERS]) -> f64 {
-    if matches[0] <= 0.0 {
-        return 0.0;
-    }
-    let smoothed = |matches: f64| if matches > 0.0 { matches } else { EPSILON };
-    geometric_mean(matches.iter().zip(totals).map(|(matches, total)| smoothed(*matches) / total))
 }
 
 fn share(part: f64, whole: f64) -> f64 {

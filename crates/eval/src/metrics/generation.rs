@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use analysis::triggers::TRIGGER;
 use repo::Language;
 
-use super::bleu::BleuCounts;
+use super::bleu::{BleuCounts, Smoothing};
 use super::codebleu::{CodeBleuCounts, Variant};
 use super::{Formula, count_key, edit_similarity, exact_match, indicator, toolgen};
 
@@ -64,7 +64,7 @@ pub fn score<T: Ord>(prediction: Side<'_, T>, target: Side<'_, T>, language: Lan
         ("exact_match_toolgen".to_owned(), exact),
         ("edit_similarity_toolgen".to_owned(), edit_similarity::toolgen(&cleaned.0, &cleaned.1)),
     ]);
-    add(&mut scores, "bleu4_toolgen", Formula::Bleu4, &bleu4.to_array());
+    add(&mut scores, "bleu4_toolgen", Formula::Bleu4(Smoothing::AddOne), &bleu4.to_array());
     add(&mut scores, "codebleu_toolgen", Formula::CodeBleu(Variant::Toolgen), &toolgen.to_array());
     add(&mut scores, "codebleu_k4black", Formula::CodeBleu(Variant::K4black), &k4black.to_array());
     scores
@@ -93,7 +93,7 @@ pub fn checked(checks: &Checks) -> BTreeMap<String, f64> {
 }
 
 /// Adds counts, and the value of this one sample if it has one.
-fn add(scores: &mut BTreeMap<String, f64>, metric: &str, formula: Formula, counts: &[f64]) {
+pub(super) fn add(scores: &mut BTreeMap<String, f64>, metric: &str, formula: Formula, counts: &[f64]) {
     let value = formula.value(counts);
     scores.extend(value.is_finite().then(|| (metric.to_owned(), value)));
     let names = formula.counts().iter();

@@ -22,6 +22,13 @@ pub fn cceval(code: &str, language: Language) -> Vec<String> {
         .collect()
 }
 
+/// Returns the share of the set of `names` that is among the others: precision or recall; 0 if there are none.
+#[must_use]
+pub fn share_cceval(names: &[String], others: &[String]) -> f64 {
+    let (names, others): (BTreeSet<&String>, BTreeSet<&String>) = (names.iter().collect(), others.iter().collect());
+    if names.is_empty() { 0.0 } else { names.intersection(&others).count() as f64 / names.len() as f64 }
+}
+
 /// Returns the F1 over the sets of identifiers, from 0 to 1; 0 if both are empty.
 #[must_use]
 pub fn f1_cceval(prediction: &[String], target: &[String]) -> f64 {
