@@ -152,7 +152,7 @@ pub fn read(path: &Path, format: Format) -> Result<Vec<BenchmarkTask>> {
 }
 
 fn problem(path: &Path, line: usize, problem: String) -> Error {
-    Error::Benchmark { path: path.to_owned(), line, problem }
+    Error::Line { path: path.to_owned(), line, problem }
 }
 
 /// Returns the language of a path within a repository.

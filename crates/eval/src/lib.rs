@@ -64,9 +64,9 @@ pub enum Error {
         /// The version this build reads.
         expected: u32,
     },
-    /// A benchmark's file is not what its format says.
+    /// A line of a file is not what its format says.
     #[error("{}:{line}: {problem}", path.display())]
-    Benchmark {
+    Line {
         /// The file.
         path: PathBuf,
         /// The line, from one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use repo::Language;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::bleu::{BleuCounts, Smoothing, tokenize_13a};
 use super::codebleu::{CodeBleuCounts, Variant};
@@ -17,19 +17,28 @@ use crate::{Error, Result};
 /// The one arm of a file of pairs.
 const ARM: &str = "pairs";
 
-/// A line of a file of pairs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A prediction and what it is held against.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// What was predicted, as the model wrote it.
     pub prediction: String,
     /// What should have been.
     pub reference: String,
     /// The file before the prediction, for metrics that parse both together.
-    #[serde(default)]
     pub prompt: String,
-    /// `python` or `java`.
+    /// The language of all three.
     pub language: Language,
+}
+
+/// A line of a file of pairs.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    prediction: String,
+    reference: String,
+    #[serde(default)]
+    prompt: String,
+    language: String,
 }
 
 /// Reads a file of JSON lines.
@@ -41,14 +50,18 @@ pub fn read(path: &Path) -> Result<Vec<Pair>> {
     let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), action: "reading", source })?;
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
     let lines = text.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let problem = |index: usize, problem: String| Error::Line { path: path.to_owned(), line: index + 1, problem };
     let pair = |(index, line): (usize, &str)| {
-        let malformed = |source| Error::Malformed { path: path.to_owned(), line: index + 1, source };
-        serde_json::from_str(line).map_err(malformed)
+        let line: Line = serde_json::from_str(line).map_err(|error| problem(index, error.to_string()))?;
+        let Line { prediction, reference, prompt, language } = line;
+        let language = language
+            .parse()
+            .map_err(|_| problem(index, format!("`language` must be python or java, not {language:?}")))?;
+        Ok(Pair { prediction, reference, prompt, language })
     };
     let pairs: Vec<Pair> = lines.map(pair).collect::<Result<_>>()?;
     if pairs.is_empty() {
-        let problem = "the file has no pair".into();
-        return Err(Error::Benchmark { path: path.to_owned(), line: 1, problem });
+        return Err(problem(0, "the file has no pair".into()));
     }
     Ok(pairs)
 }
@@ -148,13 +161,13 @@ mod tests {
         let path = folder.path().join("pairs.jsonl");
         let good = r#"{"prediction": "a", "reference": "b", "language": "java"}"#;
         for (text, expected) in [
-            (format!("{good}\n\n{{\"prediction\": 1}}\n"), ":3: not a valid record"),
-            (good.replace("java", "perl"), ":1: not a valid record"),
+            (format!("{good}\n\n{{\"prediction\": 1}}\n"), ":3: invalid type"),
+            (good.replace("java", "perl"), ":1: `language` must be python or java, not \"perl\""),
             (String::new(), ":1: the file has no pair"),
         ] {
             std::fs::write(&path, text).unwrap();
             let message = read(&path).unwrap_err().to_string();
-            assert!(message.ends_with(expected), "{message}");
+            assert!(message.contains(expected), "{message}");
         }
         std::fs::write(&path, format!("\u{feff}{good}\n")).unwrap();
         assert_eq!(read(&path).unwrap(), [pair("a", "b", Language::Java)]);
