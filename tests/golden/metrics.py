@@ -61,11 +61,12 @@ def identifiers(code, language):
     return [word for word in re.findall(r"\w+", code) if re.match("[A-Za-z_]", word) and word not in keywords]
 
 
-def f1(left, right):
+def overlap(left, right):
+    """Precision, recall and F1 of sets."""
     left, right = set(left), set(right)
     precision = len(left & right) / len(left) if left else 0
     recall = len(left & right) / len(right) if right else 0
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0
+    return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0
 
 
 def lines(text):
@@ -84,6 +85,7 @@ def score(context, prediction, target, language):
     cut = statement(context, prediction, language)
     code, wanted = without_comments(cut), without_comments(target)
     names, wanted_names = identifiers(code, language), identifiers(wanted, language)
+    precision, recall, f1 = overlap(names, wanted_names)
     stripped = [[line.strip() for line in text.split("\n") if line.strip()] for text in (code, wanted)]
     packed, wanted_packed = "".join(prediction.split()), "".join(target.split())
     shorter = min(len(packed), len(wanted_packed))
@@ -91,9 +93,13 @@ def score(context, prediction, target, language):
         "exact_match_cceval": float(stripped[0] == stripped[1]),
         "edit_similarity_cceval": float(fuzz.ratio(code.strip(), wanted.strip())),
         "identifier_exact_match_cceval": float(names == wanted_names),
-        "identifier_f1_cceval": f1(names, wanted_names),
+        "identifier_precision_cceval": precision,
+        "identifier_recall_cceval": recall,
+        "identifier_f1_cceval": f1,
         "exact_match_repoeval": float(lines(prediction)[: len(lines(target))] == lines(target)),
         "edit_similarity_repoeval": repoeval_similarity(prediction, target),
+        "exact_match_rlcoder_repoeval": float(lines(code)[: len(lines(wanted))] == lines(wanted)),
+        "edit_similarity_rlcoder_repoeval": repoeval_similarity(code, wanted),
         "exact_match_rlcoder_github": float(packed[:shorter] == wanted_packed[:shorter]),
     }
 

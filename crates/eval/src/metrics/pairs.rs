@@ -124,6 +124,26 @@ mod tests {
         Pair { prediction: prediction.into(), reference: reference.into(), prompt: String::new(), language }
     }
 
+    #[derive(Deserialize)]
+    struct Golden {
+        metrics: Vec<String>,
+        cases: Vec<(String, String, String, String, Vec<f64>)>,
+    }
+
+    #[test]
+    fn every_metric_scores_what_the_originals_say() {
+        let golden: Golden = serde_json::from_str(include_str!("../../../../tests/golden/metric_pairs.json")).unwrap();
+        assert!(golden.cases.len() >= 200, "only {} cases", golden.cases.len());
+        for (prediction, reference, prompt, language, expected) in golden.cases {
+            let pair = Pair { prompt, ..pair(&prediction, &reference, language.parse().unwrap()) };
+            let scores = score_pair(&pair);
+            for (name, expected) in golden.metrics.iter().zip(expected) {
+                let found = scores.get(name).copied().unwrap_or_default();
+                assert!((found - expected).abs() < 1e-9, "{name} is {found}, not {expected}: {pair:?}");
+            }
+        }
+    }
+
     fn best(name: &str) -> f64 {
         let unit = crate::metrics::definition(name).unwrap().unit;
         if unit == "0–100" { 100.0 } else { 1.0 }
