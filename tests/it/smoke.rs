@@ -68,13 +68,9 @@ fn a_run_reports_all_arms_and_is_then_skipped() {
 fn what_is_predicted_is_tried_in_the_repository() {
     let place = Place::new(SMOKE);
     let folder = crate::root().join("tests/fixtures/python_shop");
-    let suite = "evaluation.tests.suites.python_shop";
-    let overrides = [
-        format!("{suite}.folder={}", folder.display()),
-        format!("{suite}.command=python3 -m compileall -q ."),
-        "evaluation.arms=['none', 'bm25']".to_owned(),
-    ];
-    place.finish(&overrides.each_ref().map(String::as_str));
+    let suite = format!("{{folder = '{}', command = 'python3 -m compileall -q .'}}", folder.display());
+    let suites = format!("evaluation.tests.suites={{python_shop = {suite}}}");
+    place.finish(&[&suites, "evaluation.arms=['none', 'bm25']"]);
     let predictions = read_predictions(&place.path("run/predictions.jsonl")).unwrap();
     let (tried, others): (Vec<_>, Vec<_>) = predictions.iter().partition(|p| p.metrics.contains_key("pass_rate"));
     assert!(!tried.is_empty() && tried.iter().all(|prediction| prediction.repository == "python_shop"));

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::connection::{Connection, Deaf, Fault};
 use super::json_rpc::{Framing, beginning};
-use super::process::{Caps, End, Process};
+use super::process::Caps;
+use super::process::End;
+use super::process::Process;
 use super::sandbox::{OWN_FOLDER, Program, Sandbox};
 use super::{Limits, Usage};
 use crate::error::{Error, Result};

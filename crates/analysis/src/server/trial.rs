@@ -12,7 +12,10 @@ use std::process::ChildStdout;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::process::{Caps, End, Launch, Process};
+use super::process::Caps;
+use super::process::End;
+use super::process::Launch;
+use super::process::Process;
 use super::sandbox::{Program, find, hidden_by_own};
 use crate::error::{Error, Result};
 
@@ -231,7 +234,8 @@ impl Trials {
             Some(_) => (Path::new(GIVEN).join("repository"), Path::new(GIVEN).join("own")),
             None => (self.repository.clone(), given.to_owned()),
         };
-        let copy = if self.bubblewrap.is_some() { "/tmp/copy".into() } else { given.join("copy") };
+        let own = if self.bubblewrap.is_some() { Path::new("/tmp") } else { given.as_path() };
+        let copy = own.join("copy");
         Place { repository, changed: given.join("changed"), copy }
     }
 
@@ -256,9 +260,11 @@ impl Trials {
             ["--unshare-all", "--die-with-parent", "--new-session"].as_slice(),
             &["--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"],
             // Sockets of the machine's services would be reachable there, network or not.
-            &["--tmpfs", "/run", "--size", &size, "--tmpfs", "/tmp", "--dir", "/tmp/copy"],
+            &["--tmpfs", "/run", "--size", &size, "--tmpfs", "/tmp"],
         ];
         let mut arguments: Vec<OsString> = fixed.concat().into_iter().map(OsString::from).collect();
+        let copy = self.place(given).copy;
+        arguments.extend(["--dir".into(), copy.into()]);
         let mut show = |from: &Path, to: &Path| arguments.extend(["--ro-bind".into(), from.into(), to.into()]);
         show(&self.repository, &Path::new(GIVEN).join("repository"));
         show(given, &Path::new(GIVEN).join("own"));

@@ -89,10 +89,18 @@ fn text_problem(task: &BenchmarkTask, repositories: &Path) -> Option<Problem> {
     }
     let expected = [&task.left_context, &task.target, task.right_context.as_deref().unwrap_or_default()].concat();
     let found = from_line(if expected.contains('\r') { &text } else { &as_python }, task.first_line);
-    let found = if task.right_context.is_some() { found } else { beginning(found, expected.len()) };
-    let in_white_space = found.split_whitespace().eq(expected.split_whitespace());
-    let kind =
-        if in_white_space { "the text differs from the file in white space" } else { "the text differs from the file" };
+    let is_cut = task.right_context.is_none();
+    let same_words = |words: &[&str]| {
+        let found = found.split_whitespace();
+        if is_cut { found.take(words.len()).eq(words.iter().copied()) } else { found.eq(words.iter().copied()) }
+    };
+    let kind = if is_cut && found.starts_with(&expected) {
+        "the target ends within a line of the file"
+    } else if same_words(&expected.split_whitespace().collect::<Vec<_>>()) {
+        "the text differs from the file in white space"
+    } else {
+        "the text differs from the file"
+    };
     Some(problem(kind, difference(&expected, found)))
 }
 
@@ -104,12 +112,6 @@ fn holds(task: &BenchmarkTask, text: &str) -> bool {
         Some(right) => rest == Some(right),
         None => rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '\r'])),
     }
-}
-
-/// Returns the first bytes of a text, as many as make whole characters.
-fn beginning(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|byte| text.is_char_boundary(*byte)).unwrap_or_default();
-    &text[..end]
 }
 
 /// Says where two texts part, with what follows there in each.

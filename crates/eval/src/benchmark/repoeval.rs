@@ -1,7 +1,7 @@
 //! `RepoEval` (Zhang et al., 2023): the prompt's lines stand before the hole, the true lines in it.
 //!
-//! A prompt is `lines[context_start_lineno:line_no]` of the file, joined by newlines; the newline before the hole is not
-//! part of it and is added here, as the released scripts do when they ask a model.
+//! A prompt is `lines[context_start_lineno:line_no]` of the file, joined by newlines; the newline before the hole may not
+//! be part of it (the numbers of the lines tell) and is added here, as the released scripts do when they ask a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,8 @@ pub(super) fn task(line: Line, kind: &str) -> Result<BenchmarkTask, String> {
     if metadata.context_start_lineno > metadata.line_no {
         return Err("`metadata.context_start_lineno` must not be behind `metadata.line_no`".into());
     }
-    let left_context = if prompt.is_empty() || prompt.ends_with('\n') { prompt } else { prompt + "\n" };
+    let n_lines = metadata.line_no - metadata.context_start_lineno;
+    let left_context = if prompt.matches('\n').count() < n_lines { prompt + "\n" } else { prompt };
     Ok(BenchmarkTask {
         id: metadata.task_id,
         repository: repository.clone(),

@@ -86,7 +86,7 @@ fn what_differs_is_told_with_both_sides() {
     "#]]
     .assert_eq(&told.concat());
     let (folder, path) = place(&[repoeval("    amount = sum(pri")]);
-    assert_eq!(kinds(&path, Format::RepoEval, folder.path()), ["the text differs from the file"]);
+    assert_eq!(kinds(&path, Format::RepoEval, folder.path()), ["the target ends within a line of the file"]);
     let (folder, path) = place(&[repoeval("\tamount = sum(prices)")]);
     assert_eq!(kinds(&path, Format::RepoEval, folder.path()), ["the text differs from the file in white space"]);
     std::fs::remove_file(folder.path().join("shop/src/cart.py")).unwrap();

@@ -70,11 +70,12 @@ impl BleuCounts {
     /// # References
     ///
     /// `ToolGen`, `Bleu.compute_bleu` with `smooth=True`, which divides by zero where prediction or target has no
-    /// token; NLTK, `corpus_bleu` with `SmoothingFunction().method1`, whose totals are those of
+    /// token and here is 0; NLTK, `corpus_bleu` with `SmoothingFunction().method1`, whose totals are those of
     /// [`Self::at_least_one`]; `sacrebleu` 2.5, `BLEU.compute_bleu` with `smooth_method="exp"`, divided by 100.
     #[must_use]
     pub fn value(&self, smoothing: Smoothing) -> f64 {
         let precision = match smoothing {
+            Smoothing::AddOne if self.target_tokens <= 0.0 => 0.0,
             Smoothing::AddOne => {
                 let shares = self.matches.iter().zip(&self.totals);
                 geometric_mean(shares.map(|(matches, total)| (matches + 1.0) / (total + 1.0)))
