@@ -18,7 +18,7 @@ enum Label<'a> {
 type Id = usize;
 
 /// The subtrees seen so far.
-type Known<'a> = BTreeMap<(Label<'a>, Vec<(Option<&'a str>, Id)>), Id>;
+type Known<'a> = BTreeMap<(Label<'a>, Vec<(Option<&'a str>, Id)>, &'a [(usize, String)]), Id>;
 
 /// Returns how many subtrees of the target the prediction has, and how many the target has.
 ///
@@ -44,7 +44,7 @@ fn subtrees<'a>(tree: &'a FlatTree<'_>, known: &mut Known<'a>) -> Vec<Id> {
         if !is_shown(node) && !tree.has_children(index) {
             continue;
         }
-        let key = (label(node), shown_below(tree, index, &ids));
+        let key = (label(node), shown_below(tree, index, &ids), node.hidden.as_slice());
         let next = known.len();
         ids[index] = *known.entry(key).or_insert(next);
         if tree.has_children(index) || index == 0 {
@@ -107,6 +107,14 @@ mod tests {
     fn an_empty_text_is_one_subtree() {
         assert_eq!(counts("", ""), (1, 1));
         assert_eq!(counts("x", ""), (0, 1));
+    }
+
+    #[test]
+    fn a_missing_token_that_no_walk_meets_is_part_of_the_structure() {
+        let target = "for i in sorted(inserts, reverse=True):\n    parts[i:i] = [inserts[i]]";
+        // The block of the prediction is like that of the target but for a missing dedent.
+        let prediction = target.replace("=True", "=Tr\"ue").replace("[i:i]", "[i:é]");
+        assert_eq!(counts(&prediction, target), (6, 12));
     }
 
     #[test]
