@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::place::Place;
 
 /// Longest that the browser may take.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// Runs the browser on a file with a profile of its own, and returns what it printed.
 fn browse(page: &Path, arguments: &[String]) -> Output {

@@ -77,10 +77,10 @@ impl<T: Answer> AnswerStore<T> {
         };
         let (arms, samples) = (places(arms), places(samples));
         let place = |answer: &T| Some((*arms.get(answer.arm())?, *samples.get(answer.sample())?));
-        let mut placed: Vec<_> =
+        let mut sorted: Vec<_> =
             self.answers.into_iter().filter_map(|answer| Some((place(&answer)?, answer))).collect();
-        placed.sort_by_key(|(place, _)| *place);
-        placed.into_iter().map(|(_, answer)| answer).collect()
+        sorted.sort_by_key(|(place, _)| *place);
+        sorted.into_iter().map(|(_, answer)| answer).collect()
     }
 }
 

@@ -105,7 +105,7 @@ impl<'a> Evaluation<'a> {
             let is_missing = |arm: usize, task: &Task| !done[arm].contains(&task.sample.id);
             let drafts = self.draft(evaluator, &mut iterations, arms, (tasks, targets), is_missing)?;
             progress.add(arms.len() * tasks.len() - drafts.len());
-            for (arm, prediction) in self.finish(evaluator, &names, (tasks, targets), drafts)? {
+            for (arm, prediction) in self.finish(evaluator, &names, (tasks, targets), &drafts)? {
                 stores[arm].add(prediction)?;
                 progress.add(1);
             }
@@ -153,10 +153,10 @@ impl<'a> Evaluation<'a> {
         evaluator: &mut Evaluator,
         names: &[String],
         (tasks, targets): (&[Task], &[WeightedTarget]),
-        drafts: Vec<Draft>,
+        drafts: &[Draft],
     ) -> anyhow::Result<Vec<(usize, Prediction)>> {
-        let first_choices = first_choices(evaluator, tasks, &drafts)?;
-        let completions = self.complete((tasks, targets), &drafts)?;
+        let first_choices = first_choices(evaluator, tasks, drafts)?;
+        let completions = self.complete((tasks, targets), drafts)?;
         let rows = drafts.iter().zip(&completions).zip(first_choices).collect();
         let predictions =
             self.workers.map(rows, |_, ((draft, completion), first_choice): ((&Draft, &Completion), Score)| {
@@ -216,12 +216,12 @@ impl<'a> Evaluation<'a> {
         let completions = completer.write_after(&requests, chosen, own, &|_| {});
         let completions = completions.context("the evaluation's prompts do not fit")?;
         let by_index: BTreeMap<usize, &Completion> = first.iter().copied().zip(&completions).collect();
-        let completion = |(draft, prompt): (&Draft, &prompt::Prompt)| match &draft.written {
-            Some(written) => written.completion.clone(),
-            None => {
-                let same = by_index[&distinct[&(draft.task, prompt.tokens.as_slice())]];
-                Completion { chosen: draft.chosen.clone(), prompt: prompt.clone(), ..same.clone() }
+        let completion = |(draft, prompt): (&Draft, &prompt::Prompt)| {
+            if let Some(written) = &draft.written {
+                return written.completion.clone();
             }
+            let same = by_index[&distinct[&(draft.task, prompt.tokens.as_slice())]];
+            Completion { chosen: draft.chosen.clone(), prompt: prompt.clone(), ..same.clone() }
         };
         Ok(drafts.iter().zip(&prompts).map(completion).collect())
     }

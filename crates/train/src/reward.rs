@@ -58,10 +58,10 @@ pub fn best(scores: &[Score]) -> Option<usize> {
 #[must_use]
 pub fn advantages(rewards: &[f32], probabilities: &[f64], draws: usize, rng: &mut impl Rng) -> Vec<f32> {
     assert!(draws >= 2, "a draw needs others to be held against");
-    let drawn: Vec<usize> = (0..draws).map(|_| draw(probabilities, rng)).collect();
-    let total: f32 = drawn.iter().map(|&index| rewards[index]).sum();
+    let chosen: Vec<usize> = (0..draws).map(|_| draw(probabilities, rng)).collect();
+    let total: f32 = chosen.iter().map(|&index| rewards[index]).sum();
     let mut weights = vec![0.0; rewards.len()];
-    for index in drawn {
+    for index in chosen {
         let others = (total - rewards[index]) / (draws - 1) as f32;
         weights[index] += (rewards[index] - others) / draws as f32;
     }

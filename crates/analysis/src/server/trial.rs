@@ -152,7 +152,8 @@ impl Trials {
         if trials.bubblewrap.is_some() && !trials.probe()? {
             trials.bubblewrap = None;
         }
-        if !unprotected && !(trials.protection.is_offline && trials.protection.is_read_only) {
+        let is_protected = trials.protection.is_offline && trials.protection.is_read_only;
+        if !(unprotected || is_protected) {
             let reason = format!("no place to run untrusted code: bubblewrap is missing or does not work ({trials})");
             return Err(Error::Failed { tool: trials.command.to_string(), reason });
         }

@@ -38,7 +38,8 @@ pub(super) struct Context {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Chunk {
-    retrieved_chunk: String,
+    #[serde(rename = "retrieved_chunk")]
+    text: String,
     filename: String,
     /// Absent where the context was not chosen by similarity.
     #[serde(default)]
@@ -52,11 +53,7 @@ pub(super) fn task(line: Line) -> Result<BenchmarkTask, String> {
     if groundtruth.trim().is_empty() {
         return Err("`groundtruth` must not be blank".into());
     }
-    let chunk = |Chunk { retrieved_chunk, filename, score }| GivenChunk {
-        path: filename,
-        text: retrieved_chunk,
-        score: score.unwrap_or_default(),
-    };
+    let chunk = |Chunk { text, filename, score }| GivenChunk { path: filename, text, score: score.unwrap_or_default() };
     let given = |Context { text, list }| Given { text, chunks: list.into_iter().map(chunk).collect() };
     Ok(BenchmarkTask {
         id: metadata.task_id,

@@ -17,7 +17,8 @@ fn place(lines: &[serde_json::Value]) -> (tempfile::TempDir, PathBuf) {
     std::fs::create_dir_all(folder.path().join("shop/src")).unwrap();
     std::fs::write(folder.path().join("shop/src/cart.py"), SHOP).unwrap();
     let path = folder.path().join("line_level.jsonl");
-    std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    std::fs::write(&path, lines.join("\n")).unwrap();
     (folder, path)
 }
 
@@ -139,7 +140,7 @@ fn every_error_names_its_line_and_field() {
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, [b"\xef\xbb\xbf".as_slice(), &bytes, b"\r\n\n"].concat()).unwrap();
     assert_eq!(read(&path, Format::CrossCodeEval).unwrap().len(), 1);
-    std::fs::write(&path, [bytes.as_slice(), b"{\"prompt\": \"\xff\"}\n"].concat()).unwrap();
+    std::fs::write(&path, [bytes.as_slice(), b"\n{\"prompt\": \"\xff\"}\n"].concat()).unwrap();
     assert!(read(&path, Format::CrossCodeEval).unwrap_err().to_string().ends_with(":2: the line is not UTF-8"));
 }
 

@@ -203,10 +203,10 @@ fn evaluation(experiment: &RetrieverExperiment) -> Result<(), Problem> {
     let is_given = !evaluation.arms.iter().any(|arm| arm == "given") || benchmark.is_some();
     require("evaluation.arms", is_given, "has the arm `given`, which shows what `evaluation.benchmark` gives")?;
     let has_files = benchmark.is_none_or(|benchmark| benchmark.repositories.is_some());
-    let retrieves = experiment.arms().iter().any(Arm::retrieves);
+    let needs_files = experiment.arms().iter().any(Arm::retrieves);
     require(
         "evaluation.benchmark.repositories",
-        has_files || !retrieves,
+        has_files || !needs_files,
         "must name a folder for arms other than none and given",
     )?;
     at_least_one("evaluation.bm25_top_k", evaluation.bm25_top_k)?;
