@@ -59,7 +59,7 @@ impl Findings {
 /// and an empty prediction none.
 ///
 /// Without `repositories` the text is not held against anything. `metrics` restricts the metrics of
-/// [`score`](crate::metrics::score); all of them if it is empty.
+/// [`score`]; all of them if it is empty.
 #[must_use]
 pub fn check(tasks: &[BenchmarkTask], repositories: Option<&Path>, metrics: &[String]) -> Findings {
     let mut findings = Findings { n_tasks: tasks.len(), ..Findings::default() };
