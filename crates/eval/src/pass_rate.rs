@@ -4,11 +4,11 @@
 //! rate. A verdict is kept by what it depends on (the folder's content, the command, the limits, the changed file), so
 //! that equal predictions are tried once. Tests that pass or fail by chance stay as they fell the first time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use analysis::server::{Program, Trial, TrialLimits, TrialProtection, Trials};
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,8 @@ impl Judgment {
 pub struct PassRate {
     suites: BTreeMap<String, Suite>,
     verdicts: Mutex<Verdicts>,
+    /// A trial is over.
+    over: Condvar,
 }
 
 /// The tests of one repository.
@@ -165,7 +167,7 @@ impl PassRate {
             Ok((name.clone(), Suite { trials, folder: rule.folder.clone(), fingerprint }))
         };
         let suites = rules.iter().map(suite).collect::<Result<_>>()?;
-        Ok(Self { suites, verdicts: Mutex::new(Verdicts::open(verdicts)?) })
+        Ok(Self { suites, verdicts: Mutex::new(Verdicts::open(verdicts)?), over: Condvar::new() })
     }
 
     /// Returns what the tests of each repository are really kept from.
@@ -191,13 +193,28 @@ impl PassRate {
 
     fn passes(&self, repository: &str, suite: &Suite, path: &str, text: &str) -> Result<bool> {
         let key = blake3_of(&[suite.fingerprint.as_bytes(), path.as_bytes(), text.as_bytes()]);
-        if let Some(verdict) = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).by_key.get(&key) {
+        let mut verdicts = self.verdicts();
+        // Another thread may be at it: a file is tried once.
+        while verdicts.running.contains(&key) {
+            verdicts = self.over.wait(verdicts).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(verdict) = verdicts.by_key.get(&key) {
             return Ok(verdict == "passed");
         }
-        let error = |source| Error::Tests { repository: repository.to_owned(), source };
-        let Trial { verdict, .. } = suite.trials.run(path, text).map_err(error)?;
-        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).add(key, verdict.name())?;
+        verdicts.running.insert(key.clone());
+        drop(verdicts);
+        let trial = suite.trials.run(path, text);
+        let mut verdicts = self.verdicts();
+        verdicts.running.remove(&key);
+        self.over.notify_all();
+        let Trial { verdict, .. } =
+            trial.map_err(|source| Error::Tests { repository: repository.to_owned(), source })?;
+        verdicts.add(key, verdict.name())?;
         Ok(verdict.name() == "passed")
+    }
+
+    fn verdicts(&self) -> MutexGuard<'_, Verdicts> {
+        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -214,6 +231,8 @@ struct Verdicts {
     path: PathBuf,
     file: File,
     by_key: BTreeMap<String, String>,
+    /// The keys of trials that are not over.
+    running: BTreeSet<String>,
 }
 
 impl Verdicts {
@@ -231,7 +250,7 @@ impl Verdicts {
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n").map_err(io("writing"))?;
         }
-        Ok(Self { path: path.to_owned(), file, by_key })
+        Ok(Self { path: path.to_owned(), file, by_key, running: BTreeSet::new() })
     }
 
     fn add(&mut self, key: String, verdict: &str) -> Result<()> {
@@ -360,6 +379,24 @@ mod tests {
         std::fs::write(folder.join("test.sh"), "exit 1").unwrap();
         assert_eq!(judge(&open(), "1", "1"), Judgment::OriginalFails);
         assert_eq!(Judgment::OriginalFails.pass_rate(), None);
+    }
+
+    #[test]
+    fn threads_that_ask_the_same_try_it_once() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("repository");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("test.sh"), "sleep 0.2; grep -q 'x = 1' m.py").unwrap();
+        std::fs::write(folder.join("m.py"), "x = 1\nend\n").unwrap();
+        let verdicts = root.path().join("trials.jsonl");
+        let tests = PassRate::open(&[("r".to_owned(), rule(&folder))].into(), &verdicts).unwrap();
+        std::thread::scope(|scope| {
+            for prediction in ["1", "2", "2", "1"] {
+                let judged = scope.spawn(|| tests.judge("r", &change("x = ", "1", prediction)).unwrap());
+                drop(judged);
+            }
+        });
+        assert_eq!(std::fs::read_to_string(&verdicts).unwrap().lines().count(), 2);
     }
 
     #[test]
