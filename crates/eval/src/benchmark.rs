@@ -104,6 +104,27 @@ pub struct BenchmarkTask {
     pub given: Option<Given>,
 }
 
+impl BenchmarkTask {
+    /// Returns what follows the target in the text of its file; nothing if the file does not hold the left context and
+    /// the target where the task says.
+    ///
+    /// Most benchmarks were made from text as Python reads it, in which every line end is one newline: both readings
+    /// are tried.
+    #[must_use]
+    pub fn rest_of(&self, text: &str) -> Option<String> {
+        let rest = |text: &str| {
+            let shown = from_line(text, self.first_line).strip_prefix(self.left_context.as_str())?;
+            shown.strip_prefix(self.target.as_str()).map(str::to_owned)
+        };
+        rest(text).or_else(|| rest(&as_python(text)))
+    }
+}
+
+/// Returns a text as Python reads it.
+fn as_python(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
 /// Cross-file context as part of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {

@@ -33,7 +33,7 @@ pub struct SuiteRule {
 pub struct Change<'a> {
     /// The file within the repository.
     pub path: &'a str,
-    /// Everything before the target.
+    /// Everything before the target, from the start of some line of the file.
     pub left_context: &'a str,
     /// What stood there.
     pub target: &'a str,
@@ -55,13 +55,13 @@ pub enum End {
 }
 
 impl Change<'_> {
-    /// Returns the file as it was.
+    /// Returns the file as it was, from where the left context begins.
     #[must_use]
     pub fn original(&self) -> String {
         [self.left_context, self.target, self.right_context].concat()
     }
 
-    /// Returns the file with the prediction, cut to its end, in place of the target.
+    /// Returns the same with the prediction, cut to its end, in place of the target.
     #[must_use]
     pub fn changed(&self) -> String {
         let cut = match self.end {
@@ -183,12 +183,15 @@ impl PassRate {
     /// Returns an error if the tests cannot be run or the verdict cannot be kept.
     pub fn judge(&self, repository: &str, change: &Change<'_>) -> Result<Judgment> {
         let Some(suite) = self.suites.get(repository) else { return Ok(Judgment::Untested) };
-        let original = change.original();
-        let file = std::fs::read(suite.folder.join(change.path)).unwrap_or_default();
-        if file != original.as_bytes() || !self.passes(repository, suite, change.path, &original)? {
+        let file = std::fs::read_to_string(suite.folder.join(change.path)).unwrap_or_default();
+        // A benchmark may leave out the beginning of a file.
+        let Some(before) = file.strip_suffix(&change.original()) else { return Ok(Judgment::OriginalFails) };
+        let is_whole = before.is_empty() || before.ends_with('\n');
+        if !is_whole || !self.passes(repository, suite, change.path, &file)? {
             return Ok(Judgment::OriginalFails);
         }
-        Ok(Judgment::Tested(self.passes(repository, suite, change.path, &change.changed())?))
+        let changed = [before, &change.changed()].concat();
+        Ok(Judgment::Tested(self.passes(repository, suite, change.path, &changed)?))
     }
 
     fn passes(&self, repository: &str, suite: &Suite, path: &str, text: &str) -> Result<bool> {
@@ -379,6 +382,21 @@ mod tests {
         std::fs::write(folder.join("test.sh"), "exit 1").unwrap();
         assert_eq!(judge(&open(), "1", "1"), Judgment::OriginalFails);
         assert_eq!(Judgment::OriginalFails.pass_rate(), None);
+    }
+
+    #[test]
+    fn a_left_context_may_begin_within_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("repository");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("test.sh"), "grep -q 'import os' m.py && grep -q 'x = 1' m.py").unwrap();
+        std::fs::write(folder.join("m.py"), "import os\nx = 1\nend\n").unwrap();
+        let verdicts = root.path().join("trials.jsonl");
+        let tests = PassRate::open(&[("r".to_owned(), rule(&folder))].into(), &verdicts).unwrap();
+        let judge = |left, prediction| tests.judge("r", &change(left, "1", prediction)).unwrap();
+        assert_eq!(judge("x = ", "1"), Judgment::Tested(true));
+        assert_eq!(judge("x = ", "2"), Judgment::Tested(false));
+        assert_eq!(judge("= ", "1"), Judgment::OriginalFails);
     }
 
     #[test]

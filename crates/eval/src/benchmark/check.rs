@@ -1,9 +1,9 @@
 //! Whether a benchmark's file says what its repositories say, before anything is measured with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{BenchmarkTask, from_line, source_text};
+use super::{BenchmarkTask, as_python, from_line, source_text};
 use crate::metrics::{definition, score};
 use crate::significance::Direction;
 
@@ -49,8 +49,7 @@ impl Findings {
     /// Returns how many tasks have a problem.
     #[must_use]
     pub fn n_tasks_with_problems(&self) -> usize {
-        let tasks: std::collections::BTreeSet<&str> =
-            self.problems.iter().map(|problem| problem.task.as_str()).collect();
+        let tasks: BTreeSet<&str> = self.problems.iter().map(|problem| problem.task.as_str()).collect();
         tasks.len()
     }
 }
@@ -82,11 +81,15 @@ fn text_problem(task: &BenchmarkTask, repositories: &Path) -> Option<Problem> {
             return Some(problem("the file is not there", format!("{error}: {cause}")));
         }
     };
-    // Most benchmarks were made from text as Python reads it, in which every line end is one newline.
-    let as_python = text.replace("\r\n", "\n").replace('\r', "\n");
-    if holds(task, &text) || holds(task, &as_python) {
+    let rest = task.rest_of(&text);
+    let is_equal = match &task.right_context {
+        Some(right) => rest.as_ref().is_some_and(|rest| rest == right || as_python(rest) == *right),
+        None => rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '\r'])),
+    };
+    if is_equal {
         return None;
     }
+    let as_python = as_python(&text);
     let expected = [&task.left_context, &task.target, task.right_context.as_deref().unwrap_or_default()].concat();
     let found = from_line(if expected.contains('\r') { &text } else { &as_python }, task.first_line);
     let is_cut = task.right_context.is_none();
@@ -102,16 +105,6 @@ fn text_problem(task: &BenchmarkTask, repositories: &Path) -> Option<Problem> {
         "the text differs from the file"
     };
     Some(problem(kind, difference(&expected, found)))
-}
-
-/// Returns whether a file's text is that of a task; where the text after the target is unknown, a line ends there.
-fn holds(task: &BenchmarkTask, text: &str) -> bool {
-    let rest = from_line(text, task.first_line).strip_prefix(task.left_context.as_str());
-    let rest = rest.and_then(|rest| rest.strip_prefix(task.target.as_str()));
-    match &task.right_context {
-        Some(right) => rest == Some(right),
-        None => rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '\r'])),
-    }
 }
 
 /// Says where two texts part, with what follows there in each.

@@ -10,7 +10,7 @@ use super::bleu::{BleuCounts, Smoothing, tokenize_13a};
 use super::codebleu::{CodeBleuCounts, Variant};
 use super::generation::add;
 use super::python_text::words;
-use super::{Formula, METRICS, edit_similarity, exact_match, indicator, is_count, score, toolgen};
+use super::{Formula, METRICS, edit_similarity, exact_match, indicator, score, toolgen};
 use crate::report::{ArmSummary, Prediction, summarize};
 use crate::{Error, Result};
 
@@ -111,13 +111,13 @@ pub fn summary(pairs: &[Pair], seed: u64) -> ArmSummary {
 /// Returns the metrics of a pair without their counts, in the order of [`METRICS`].
 #[must_use]
 pub fn values(scores: &BTreeMap<String, f64>) -> Vec<(&'static str, f64)> {
-    let known = METRICS.iter().filter_map(|metric| Some((metric.name, *scores.get(metric.name)?)));
-    known.filter(|(name, _)| !is_count(name)).collect()
+    METRICS.iter().filter_map(|metric| Some((metric.name, *scores.get(metric.name)?))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::is_count;
     use proptest::prelude::*;
 
     fn pair(prediction: &str, reference: &str, language: Language) -> Pair {

@@ -108,8 +108,7 @@ fn open(folder: &Path, tasks: &[BenchmarkTask]) -> anyhow::Result<BTreeMap<Strin
 
 /// Returns a task as a sample; where the benchmark leaves out what follows the target, the file says it.
 fn sample(task: &BenchmarkTask, own: Option<&SourceFile>) -> anyhow::Result<Sample> {
-    let shown = [task.left_context.as_str(), &task.target].concat();
-    let after = || own.and_then(|file| file.text.split_once(&shown)).map(|(_, after)| after.to_owned());
+    let after = || task.rest_of(&own?.text);
     let right_context = task.right_context.clone().or_else(after).unwrap_or_default();
     let start = task.left_context.len();
     Ok(Sample {
@@ -125,7 +124,11 @@ fn sample(task: &BenchmarkTask, own: Option<&SourceFile>) -> anyhow::Result<Samp
         kind: kind(&task.kind)?,
         span: start..start + task.target.len(),
         cluster: 0,
-        content_hash: blake3::hash([shown.as_str(), &right_context].concat().as_bytes()).to_hex().to_string(),
+        content_hash: blake3::hash(
+            [&task.left_context, &task.target, &right_context].map(String::as_str).concat().as_bytes(),
+        )
+        .to_hex()
+        .to_string(),
         left_context: task.left_context.clone(),
         target: task.target.clone(),
         right_context,

@@ -37,7 +37,9 @@ pub(super) fn evaluate(
         Some(benchmark) => benchmark.fingerprint.clone(),
         None => data::fingerprint(experiment)?,
     };
-    let held = Held { experiment, options, run, models, benchmark, dataset };
+    let rules = experiment.evaluation.tests.rules(|path| experiment.setting().path(path));
+    let tests: Vec<String> = rules.values().map(pass_rate::fingerprint).collect::<eval::Result<_>>()?;
+    let held = Held { experiment, options, run, models, benchmark, dataset, tests: tests.concat() };
     let stage = Stage::new(run.root(), "evaluate", held.fingerprint()?);
     let skipped = stage.is_done();
     if !skipped {
@@ -72,6 +74,8 @@ struct Held<'a> {
     benchmark: Option<Benchmark>,
     /// A hash of what is evaluated on.
     dataset: String,
+    /// Hashes of the repositories' tests.
+    tests: String,
 }
 
 impl Held<'_> {
@@ -104,8 +108,6 @@ impl Held<'_> {
             (&experiment.prompt, &experiment.reward.without_cache()),
             (&evaluation, experiment.seed),
         ))?;
-        let tests = evaluation.tests.rules(|path| experiment.setting().path(path));
-        let tests = tests.values().map(pass_rate::fingerprint).collect::<eval::Result<Vec<String>>>()?;
         let retriever = match arm.retriever() {
             Some(name) => models::fingerprint::fingerprint(&self.retriever(name))?,
             None => String::new(),
@@ -113,7 +115,7 @@ impl Held<'_> {
         Ok(Fingerprint::of(&[
             ("format", b"arm 1"),
             ("sections", &sections),
-            ("tests", tests.concat().as_bytes()),
+            ("tests", self.tests.as_bytes()),
             ("dataset", self.dataset.as_bytes()),
             ("retriever", retriever.as_bytes()),
             ("evaluator", models.evaluator.fingerprint.as_bytes()),
